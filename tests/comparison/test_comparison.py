@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -178,7 +179,7 @@ def test_the_page_and_markdown_say_the_same_and_obey_no_name(plan: sl.Plan, beli
     page, text = render(comparison_page(result)), comparison_markdown(result)
     assert "<b>a|b" not in page
     assert "&lt;b&gt;a|b" in page
-    assert r"&lt;b&gt;a\|b&lt;/b&gt;" in text
+    assert r"\<b\>a\|b\</b\>" in text
     assert r"new\_plan leaks less about every secret" in text
     assert "leaks less about every secret" in comparison_headline(result)
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -189,6 +190,42 @@ def test_the_page_and_markdown_say_the_same_and_obey_no_name(plan: sl.Plan, beli
     same = compare(belief, {"a": plan, "b": plan}, ["sex"])
     assert "leaks as much as a about every secret" in comparison_headline(same)
     assert "The plans say the same." in comparison_markdown(same)
+
+
+def test_a_plan_s_name_is_text_in_the_figure_and_in_markdown(plan: sl.Plan, belief: sl.Belief) -> None:
+    """Figures take some HTML for markup, and readers of Markdown make links of addresses."""
+    named = {"<b>.toml": plan, "http://x.example \u202eturned": changed(plan, "sex", epsilon=0.5)}
+    result = compare(belief, named, ["sex"])
+    figure = comparison_page(result).figures["leakage"]
+    assert next(trace["name"] for trace in figure.data) == "&lt;b&gt;.toml"
+    text = comparison_markdown(result)
+    assert "http://" not in text
+    assert "\u202e" not in text
+
+
+def test_all_plans_are_weighed_by_the_same_draws(
+    belief: sl.Belief, plan: sl.Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With draws of its own each, a plan would be said to leak less than itself."""
+    seeds = []
+
+    def spied(*given: Any, sampling: Sampling, **settings: Any) -> sl.Audit:
+        seeds.append(sampling.seed)
+        return sl.audit(*given, sampling=sampling, **settings)
+
+    monkeypatch.setattr("sidelight.comparison.weighed.audit", spied)
+    for sampling in (None, Sampling(draws=64), Sampling(seed=5)):
+        compare(belief, {"a": plan, "b": plan}, ["sex"], sampling=sampling)
+    assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+    assert None not in seeds
+    assert seeds[4:] == [5, 5]
+
+
+def test_who_is_to_report_and_what_is_believed_must_be_said_right(belief: sl.Belief, plan: sl.Plan) -> None:
+    with pytest.raises(sl.InputError, match="`people` must be a whole number of at least 1"):
+        compare(belief, {"a": plan}, ["sex"], people=0)
+    with pytest.raises(sl.InputError, match="no plan with a belief 'a'"):
+        compare({"b": belief}, {"a": plan}, ["sex"])
 
 
 def test_an_infinite_leak_is_an_answer(belief: sl.Belief, plan: sl.Plan) -> None:
@@ -215,6 +252,18 @@ def test_a_check_without_data_holds_limits_against_the_budgets(plan: sl.Plan) ->
     assert broken.findings[0].level == "fault"
     at_delta = check(replace(plan, limits={"survived": 0.5}, delta=0.01))
     assert at_delta.is_fit, "at delta nothing is sure without people"
+
+
+def test_a_check_without_data_names_who_decides(plan: sl.Plan) -> None:
+    for settings, who in (
+        ({"decide_by": "guess"}, "a guess"),
+        ({"delta": 0.01}, "someone who knows this very table"),
+        ({"delta": 0.01, "decide_by": "population"}, "someone who knows the population"),
+    ):
+        said = f"Whether limits are kept for {who} depends on the people (--data)."
+        assert levels(check(replace(plan, **settings)))[said] == "note"
+    broken = replace(plan, limits={"sex": 0.5}, delta=0.01, decide_by="report")  # still a worst case
+    assert not check(broken).is_fit
 
 
 def test_a_check_with_data_judges_as_the_audit_does(belief: sl.Belief, plan: sl.Plan) -> None:

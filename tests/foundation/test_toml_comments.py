@@ -128,3 +128,10 @@ def test_a_plan_written_over_or_made_from_another_keeps_its_comments(tmp_path: P
     assert "#" not in plan.write(tmp_path / "plan.json", like=path).read_text()
     plan.write(tmp_path / "plan.json", like=path)
     assert sl.Plan.read(plan.write(tmp_path / "third.toml", like=tmp_path / "plan.json")) == plan
+
+
+def test_a_long_line_is_read_in_time_proportional_to_its_length() -> None:
+    """Half a million characters: were each of them to copy the rest of the line, this would not end."""
+    values = ", ".join(f'"value {number}"' for number in range(40_000))
+    old = f"values = [{values}]  # from the census\n"
+    assert carried_over(old, 'values = ["a"]\n', "attribute") == 'values = ["a"]  # from the census\n'

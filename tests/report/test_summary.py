@@ -18,11 +18,10 @@ from test_report import HOSTILE, Document
 import sidelight as sl
 from browser import browser_fixture, complaints, show
 from sidelight.report import assessment_of, write_assessment
-from sidelight.report.assessment import escaped
 from sidelight.report.page import page_of, render
 from sidelight.report.provenance import data_digest
 from sidelight.report.summary import expected_use, summary_of
-from sidelight.report.wording import factor, points, unmarked
+from sidelight.report.wording import escaped, factor, points, unmarked
 
 __all__ = ["browser_fixture"]
 
@@ -61,6 +60,61 @@ def survey() -> sl.Audit:
 @pytest.fixture(scope="module")
 def remedies(survey: sl.Audit) -> sl.remedying.Remedies:
     return sl.remedies(survey, seed=1)
+
+
+def test_a_limit_for_one_secret_is_no_answer_for_the_others() -> None:
+    table = sl.example("titanic")
+    plan = sl.Plan.uniform(table.schema, limits={"survived": 9.0})
+    audit = sl.audit(sl.Belief.from_data(table), plan, ["survived", "sex", "age"])
+    assert audit.is_within
+    text = said(audit)
+    assert "Collect as planned" not in text
+    assert "Every limit that is set is kept, but 2 secrets have none: decide how much may leak there" in text
+    assert re.search("No limit is set for (sex, age|age, sex).", text)
+    remains = {part.key: part for part in assessment_of(audit).parts}["remains"]
+    assert any(
+        "how much they may leak remains to be decided" in unmarked(text) for text in remains.paragraphs
+    )
+
+
+def test_a_plan_that_keeps_its_limits_and_is_worse_than_guessing_is_not_recommended() -> None:
+    belief = sl.Belief.from_counts(np.array([[26, 24], [24, 26]]), ["a", "b"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema, epsilon=0.1, limit=1.0))
+    assert audit.is_within
+    text = said(audit)
+    assert "Collect as planned: every limit" not in text
+    assert "but the estimates would be worse than guessing: ask more people, or fewer questions." in text
+
+
+def test_reports_that_many_send_are_not_called_rare() -> None:
+    belief = sl.Belief.from_counts(np.array([[30, 20], [20, 30]]), ["a", "b"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema).withholding(["b"]), ["a"])
+    assert "50 records of the table fit the reports that say most." in said(audit)
+    assert "rare" not in said(audit)
+
+
+def test_a_secret_that_may_leak_has_no_factor_for_its_limit() -> None:
+    table = sl.example("titanic")
+    plan = sl.Plan.uniform(table.schema, limit=math.inf)
+    text = said(sl.audit(sl.Belief.from_data(table), plan, ["sex"]))
+    assert "Its limit is infinite: it may leak." in text
+    assert "factor of ∞" not in text
+
+
+def test_a_name_turns_nothing_around_it() -> None:
+    """Signs of direction in a name would reverse a verdict beside it, and ours mark names in sentences."""
+    turning = "\u202eage\u2068\u2069\u2066"
+    counts = np.array([[70, 20], [30, 80]])
+    belief = sl.Belief.from_counts(counts, [turning, "c"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema, limit=1.05))
+    found = sl.remedies(audit, seed=1)
+    assert any(turning in item.says for item in found.remedies)
+    text = assessment_of(audit, found).to_markdown()
+    assert not set(text) & set(turning[0] + turning[-3:])
+    assert "****" not in text
+    for answer in summary_of(audit, found).answers:
+        for sentence in (answer.short, *answer.details):
+            assert re.fullmatch("([^\u2068\u2069]|\u2068[^\u2068\u2069]*\u2069)*", sentence)
 
 
 def test_the_answers_say_how_much_for_whom_and_at_what_price(survey: sl.Audit) -> None:
@@ -250,6 +304,16 @@ def test_with_remedies_the_summary_still_prints_on_one_sheet(
     assert [pages_of(browser, paper) for paper in PAPERS.values()] == [1, 1]
     show(browser, page)
     assert pages_of(browser, PAPERS["A4"]) > 3
+
+
+@pytest.mark.browser
+def test_long_names_in_remedies_do_not_need_a_second_sheet(browser: Chrome, tmp_path: Path) -> None:
+    names = "an endless name of an attribute, number {0}, " * 4
+    audit = chained(9, limit=1.2, purpose="To know. " * 80, name=names)
+    found = sl.remedies(audit, seed=1)
+    assert len(found.remedies) > 3
+    show(browser, f"{sl.write_report(found, tmp_path / 'page.html').as_uri()}?summary")
+    assert [pages_of(browser, paper) for paper in PAPERS.values()] == [1, 1]
 
 
 @pytest.mark.browser

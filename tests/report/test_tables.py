@@ -188,6 +188,24 @@ def test_numbers_sort_by_what_they_mean(browser: Chrome, tmp_path: Path) -> None
 
 
 @pytest.mark.browser
+def test_plans_side_by_side_sort_by_their_figures(browser: Chrome, tmp_path: Path) -> None:
+    """Their cells are texts, "0.95" or "1.269 (× 3.56); keeps 2", and sort as numbers all the same."""
+    texts = ["0.5", "0.25", "0.125", "10", "9.5"]
+    rows = [[f"x{place}", f"{text} (× 3)", sign + text] for place, text in enumerate(texts) for sign in "−+"]
+    rows.insert(3, ["y", "not collected", "–"])
+    part = Section("Errors", columns=("of", "b.toml", "change"), rows=rows, numbers=("b.toml", "change"))
+    path = tmp_path / "plans.html"
+    path.write_text(render(sections_page("Sidelight plans", "Plans", {"part": part})), encoding="utf-8")
+    show(browser, path)
+    press(browser, 1)
+    found = [text.split(" ")[0] for text in rows_of(browser)]
+    assert found[:10:2] == ["0.125", "0.25", "0.5", "9.5", "10"]
+    press(browser, 2)
+    moves = [float(text.replace("−", "-")) for text in rows_of(browser, 2)[:10]]
+    assert moves == sorted(moves)
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("size", [PHONE, (1200, 900)])
 def test_every_table_of_an_audit_has_its_tools_and_the_contents_need_no_scrolling(
     browser: Chrome, tmp_path: Path, size: tuple[int, int]

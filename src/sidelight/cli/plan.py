@@ -119,7 +119,8 @@ def check(plan: PlanFile, data: DataOption = None, *, reading: Reading, json: Js
     """Check a plan: its budgets, its limits and, with --data, whether it fits a table and keeps them.
 
     Exit code 0 means that nothing speaks against it, 1 that a limit is broken or not certified to be kept,
-    2 that it cannot be read, or does not fit the table.
+    or that a mechanism spends more than its stated budget, 2 that it cannot be read, or does not fit the
+    table.
     """
     read = sl.Plan.read(plan)
     belief = None

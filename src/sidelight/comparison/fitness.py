@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sidelight.auditing import Audit, audit
+from sidelight.auditing import NAMES, AdversaryName, Audit, audit
 from sidelight.auditing.verdict import keeps
 from sidelight.belief import Belief
 from sidelight.foundation.files import json_plain
@@ -131,8 +131,10 @@ def _limits_by_budgets(plan: Plan) -> list[Finding]:
 
     That a secret's own report breaks its limit is sure wherever two of its values that are told apart occur.
     """
-    if plan.decide_by not in (None, "report") or plan.delta is not None:
-        return [Finding("note", "Whether limits at delta are kept depends on the people (--data).")]
+    decider: AdversaryName = plan.decide_by or ("report" if plan.delta is None else "table")
+    if decider != "report":
+        said = f"Whether limits are kept for {NAMES[decider]} depends on the people (--data)."
+        return [Finding("note", said)]
     limits = {name: plan.limit_of(name) for name in (*plan.names, *plan.limits)}
     bounded = {name: limit for name, limit in limits.items() if limit is not None and math.isfinite(limit)}
     if not bounded:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from secrets import randbits
 from typing import Any
 
 from sidelight.auditing import NAMES, AdversaryName, Audit, SecretAudit, audit
@@ -13,7 +14,7 @@ from sidelight.auditing.stories import Sampling
 from sidelight.belief import Belief
 from sidelight.comparison.changes import Change, changes
 from sidelight.estimation import Usefulness, usefulness
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import InputError, check_whole, unknown
 from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import listed
 from sidelight.foundation.progress import track
@@ -186,13 +187,17 @@ def compare(
     if asking:
         delta = asking[-1].delta if delta is None else delta
         decide_by = decide_by or asking[-1].decide_by
+    for name in plans.keys() - known.keys():
+        raise unknown("plan with a belief", name, known)
     size = next(iter(known.values())).sample_size
-    count = check_whole("people", people or size or _USUAL_PEOPLE, at_least=1)
+    count = check_whole("people", (size or _USUAL_PEOPLE) if people is None else people, at_least=1)
     names = None if secrets is None else list(secrets)
+    drawn = sampling or Sampling()
+    if drawn.seed is None:  # plans are told apart by what they are, not by their draws
+        drawn = replace(drawn, seed=randbits(62))
     sides = []
     for name, plan in track(list(plans.items()), "plans"):
         asked = replace(plan, delta=delta, decide_by=decide_by)
-        drawn = sampling or Sampling()
         audited = audit(known[name], asked, names, sampling=drawn, min_support=min_support)
         sides.append(Side(name, plan, audited, *_prediction(known[name], plan, count)))
     return Comparison(tuple(sides), count)

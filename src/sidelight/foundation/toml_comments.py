@@ -145,22 +145,22 @@ def _split(line: str, quote: str, depth: int) -> tuple[str, str, str, int]:
     """Return a line's code and its comment, and in which quotes and how many brackets it ends."""
     at = 0
     while at < len(line):
-        rest = line[at:]
+        sign = line[at]
         if quote:
-            if quote[0] == '"' and rest[0] == "\\":
+            if quote[0] == '"' and sign == "\\":
                 at += 2
                 continue
-            if rest.startswith(quote):
+            if line.startswith(quote, at):
                 # three quotes may close a text that ends with quotes itself
-                ends = len(quote) if len(quote) == 1 else len(rest) - len(rest.lstrip(quote[0]))
+                ends = 1 if len(quote) == 1 else len(line) - at - len(line[at:].lstrip(sign))
                 at, quote = at + ends, ""
                 continue
-        elif rest[0] == "#":
-            return line[:at], rest, "", depth
-        elif rest[0] in "\"'":
-            quote = rest[0] * 3 if rest.startswith(rest[0] * 3) else rest[0]
+        elif sign == "#":
+            return line[:at], line[at:], "", depth
+        elif sign in "\"'":
+            quote = sign * 3 if line.startswith(sign * 3, at) else sign
             at += len(quote)
             continue
-        depth += 0 if quote else (rest[0] in "[{") - (rest[0] in "]}")
+        depth += 0 if quote else (sign in "[{") - (sign in "]}")
         at += 1
     return line, "", quote if len(quote) == 3 else "", depth

@@ -28,17 +28,18 @@ from sidelight.report.wording import (
     MARK_OPEN,
     UNPROTECTED,
     counted,
+    escaped,
     factor,
     marked,
     share,
     unmarked,
+    unturned,
     whole,
 )
 
 Cell = str | float | int | None
 FORMAT = 1
 _SUFFIXES = (".md", ".json")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$@])")
 
 
 @dataclass(frozen=True)
@@ -221,11 +222,12 @@ def _risk_row(item: SecretAudit) -> tuple[Cell, ...]:
 
 def _measures(audit: Audit) -> tuple[str, ...]:
     budgets = [release.randomiser().epsilon for release in audit.plan.releases]
-    ends = f"budgets from {min(budgets):.4g} to {max(budgets):.4g}".replace("inf", "∞")
+    least, most = (f"{end:.4g}".replace("inf", "∞") for end in (min(budgets), max(budgets)))
+    ends = f"a budget of {most}" if least == most else f"budgets from {least} to {most}"
     said = [f"Taken: every attribute is randomised on the person’s side, with {ends}."]
     use = expected_use(audit)
     if use is not None:
-        said.append(f"Their price: {use.headline()}")
+        said.append(f"Their price: {unturned(use.headline())}")
     if audit.min_support:
         said.append(
             f"Figures that rest on fewer than {whole(audit.min_support)} records are suppressed in this text."
@@ -261,6 +263,8 @@ def _remains(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | No
         said.append("Every limit is certified to be kept, for the adversary who decides.")
     if not audit.judged:
         said.append("No limit was set: whether the risks above are acceptable remains to be decided.")
+    elif names := [marked(item.secret) for item in items if not item.is_judged]:
+        said.append(f"No limit is set for {', '.join(names)}: how much they may leak remains to be decided.")
     if audit.delta is not None:
         few = f"{stories.one_in(audit.delta)} people may be exposed beyond the figures at delta"
         said.append(f"Because of the delta of {audit.delta:g}, {few}.")
@@ -296,21 +300,6 @@ def _versions(audit: Audit) -> tuple[str, ...]:
         f"Plan, SHA-256 of its JSON: {digests.plan}.",
         f"Data, SHA-256 of the counts of all pairs of values: {digests.data}.",
     )
-
-
-def escaped(text: str) -> str:
-    r"""Return a text of one line as Markdown that shows it as it is.
-
-    >>> print(escaped("a|b <img src=x> [x](y)\n# z"))
-    a\|b \<img src=x\> \[x\](y) \# z
-    """
-    line = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return re.sub(r"(?i)\b(www)\.|://", _unlinked, line)
-
-
-def _unlinked(found: re.Match[str]) -> str:
-    """Break what some readers make a link of."""
-    return f"{found[1]}\\." if found[1] else ":\\/\\/"
 
 
 def _sentence(text: str) -> str:

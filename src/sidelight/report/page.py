@@ -12,7 +12,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -98,6 +98,7 @@ class Section:
     figure: Figure | None = None
     columns: Sequence[str] = ()  # the heads of its table
     rows: Sequence[Sequence[object]] = ()  # numbers are aligned to the right
+    numbers: Collection[str] = ()  # heads of columns whose texts begin with a number, and are sorted by it
 
 
 def plotted(

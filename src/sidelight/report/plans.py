@@ -5,9 +5,7 @@ What is shown is made once, as plain sections, for the terminal, for a page and 
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import RenderableType
@@ -25,6 +23,7 @@ from sidelight.report.wording import (
     UNPROTECTED,
     budget,
     counted,
+    escaped,
     factor,
     labels,
     nats,
@@ -107,6 +106,7 @@ def comparison_sections(result: Comparison) -> Sections:
         _leakage_figure(result),
         ("secret", *names, *_change_title(result)),
         [[secret, *_leak_cells(result, secret)] for secret in result.secrets],
+        (*names, *_change_title(result)),
     )
     worth = Section(
         "What the estimates are worth",
@@ -114,6 +114,7 @@ def comparison_sections(result: Comparison) -> Sections:
         f"{whole(result.people)} people report; a guess takes all values as equally common.",
         columns=("attribute", *names, "a guess"),
         rows=[[name, *_error_cells(result, name)] for name in result.attributes] + _overall(result),
+        numbers=(*names, "a guess"),
     )
     ways = Section(
         "What is collected",
@@ -211,8 +212,9 @@ def _leakage_figure(result: Comparison) -> Figure | None:
     """Draw every secret's leakage under each plan; infinite figures are left to the table."""
     secrets = result.secrets[:_MOST_DRAWN]
     data, reached = [], []
-    for number_of, side in enumerate(result.sides):
-        shown = [(side.secret(name), row) for row, name in enumerate(secrets)]
+    called = labels(side.name for side in result.sides)
+    for number_of, (name, side) in enumerate(zip(called, result.sides, strict=True)):
+        shown = [(side.secret(secret), row) for row, secret in enumerate(secrets)]
         points_of = [
             (item.decisive.value, row, item)
             for item, row in shown
@@ -222,7 +224,7 @@ def _leakage_figure(result: Comparison) -> Figure | None:
         hovers = [paragraph(f"{item.secret}, {side.name}", _leak(item)) for _, _, item in points_of]
         marker = {"size": 11, "color": f"@{SERIES[number_of % len(SERIES)]}"}
         x, y = [value for value, _, _ in points_of], [row for _, row, _ in points_of]
-        data.append(scatter("markers", x, y, name=short(side.name), marker=marker, hovers=hovers))
+        data.append(scatter("markers", x, y, name=name, marker=marker, hovers=hovers))
     if not reached:
         return None
     said = "The leakage of every secret under each plan. The same figures are in the table below."
@@ -268,18 +270,12 @@ def check_lines(found: PlanCheck) -> list[str]:
 
 def markdown(sections: Sections, notes: Iterable[str] = (), headline: str = "") -> str:
     """Return what is said as Markdown; texts of the data are never taken for markup."""
-    parts = [f"# {_plain(headline)}"] if headline else []
+    parts = [f"# {escaped(headline)}"] if headline else []
     for part in sections.values():
-        parts += [f"## {_plain(part.title)}", *([_plain(part.prose)] if part.prose else [])]
+        parts += [f"## {escaped(part.title)}", *([escaped(part.prose)] if part.prose else [])]
         if part.rows:
-            heads, line = [_plain(column) for column in part.columns], ["---"] * len(part.columns)
-            cells = [[_plain(str(cell)) for cell in row] for row in part.rows]
+            heads, line = [escaped(column) for column in part.columns], ["---"] * len(part.columns)
+            cells = [[escaped(str(cell)) for cell in row] for row in part.rows]
             parts.append("\n".join(f"| {' | '.join(row)} |" for row in (heads, line, *cells)))
-    said = "\n".join(f"- {_plain(note)}" for note in notes)
+    said = "\n".join(f"- {escaped(note)}" for note in notes)
     return "\n\n".join([*parts, said] if said else parts)
-
-
-def _plain(text: str) -> str:
-    """Escape what Markdown or HTML would obey."""
-    flat = html.escape(" ".join(text.split()), quote=False)
-    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", flat)

@@ -21,14 +21,24 @@ from sidelight.protocols import planned
 from sidelight.remedying import Remedies, Remedy
 from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
-from sidelight.report.wording import budget, certainty, counted, factor, marked, points, share, whole
+from sidelight.report.wording import (
+    budget,
+    certainty,
+    counted,
+    factor,
+    marked,
+    points,
+    share,
+    unturned,
+    whole,
+)
 
 MOST_SECRETS = 8
 """So many secrets are on the printed sheet; the report and the assessment have all."""
 _MOST_NAMES = 40
 _FEW_NAMES = 4
 _NAME_ON_PAPER = 22
-_LONGEST_REMEDY = 180
+_LONGEST_REMEDY, _LONGEST_OTHER = 150, 120  # characters that the sheet has for the first way, and the others
 _ROOM = 650  # characters of names in one list
 
 
@@ -67,9 +77,10 @@ class Summary:
 def summary_of(audit: Audit, remedies: Remedies | None = None) -> Summary:
     """Answer the four questions of someone who has to decide, with the ways out that were looked for."""
     items = worst_first(audit)
+    use = expected_use(audit)
     answers = (
-        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, remedies),
-        what_it_costs(expected_use(audit), remedies),
+        worst_risk(audit, items), for_whom(audit, items), what_to_do(audit, items, use, remedies),
+        what_it_costs(use, remedies),
     )  # fmt: skip
     lines = tuple(map(_secret_line, items[:MOST_SECRETS]))
     left_out = max(len(items) - MOST_SECRETS, 0)
@@ -106,7 +117,9 @@ def _reach(low: float, high: float) -> str:
 def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
     """Say the limit of the worst secret, and which secrets break theirs."""
     item, said = items[0], []
-    if item.limit is not None:
+    if item.limit == math.inf:
+        said.append("Its limit is infinite: it may leak.")
+    elif item.limit is not None:
         word = {"within": "is kept", "exceeded": "is exceeded"}.get(
             item.decision, "is not certified to be kept"
         )
@@ -122,7 +135,13 @@ def _limits(audit: Audit, items: Sequence[SecretAudit]) -> list[str]:
         )
     if not audit.judged:
         said.append("No limit was set, so nothing is judged.")
+    elif undecided := _undecided(items):
+        said.append(f"No limit is set for {_list(undecided)}.")
     return said
+
+
+def _undecided(items: Sequence[SecretAudit]) -> list[str]:
+    return [item.secret for item in items if not item.is_judged]
 
 
 def for_whom(audit: Audit, items: Sequence[SecretAudit]) -> Answer:
@@ -134,15 +153,14 @@ def for_whom(audit: Audit, items: Sequence[SecretAudit]) -> Answer:
         short = f"People whose {_name(item)} is {marked(witness.likelier)}{_how_many(audit, item, witness)}."
     support = item.worst_case.lower.support
     if item.deciding is None and support is not None and not _is_few(audit, support):
-        said = "no record fits" if support == 0 else f"{counted(support, 'record')} of the table fit"
-        details.append(f"The reports that say most are rare: {said} them.")
+        many = {0: "No record of the table fits", 1: "1 record of the table fits"}
+        said = many.get(support, f"{whole(support)} records of the table fit")
+        details.append(f"{said} the reports that say most.")
     if item.stories:
         moves = [f"{words} by at most {times}" for words, times in stories.people_moved(item)]
-        details.append(f"Typical reports say less. They multiply the odds about {', '.join(moves)}.")
+        details.append(f"The reports multiply the odds about {', '.join(moves)}.")
     else:
-        details.append(
-            "Typical reports say less; an audit at a delta (--delta) tells how many people by how much."
-        )
+        details.append("How far most people are from that, an audit at a delta (--delta) tells.")
     return Answer("For whom?", short, tuple(details))
 
 
@@ -163,12 +181,14 @@ def _is_few(audit: Audit, people: int) -> bool:
     return people < audit.min_support
 
 
-def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | None) -> Answer:
+def what_to_do(
+    audit: Audit, items: Sequence[SecretAudit], use: Usefulness | None, remedies: Remedies | None
+) -> Answer:
     """Say the cheapest way out, the next ones, and where the worst figure comes from."""
     question = "What should we do?"
     item = items[0]
     if audit.is_within:
-        return Answer(question, "Collect as planned: every limit is kept.", _sources(item))
+        return Answer(question, _go_ahead(len(_undecided(items)), use), _sources(item))
     if not audit.judged:
         short = "Decide how much each secret may leak, and audit again with that limit (--limit)."
         return Answer(question, short, _sources(item))
@@ -179,10 +199,26 @@ def what_to_do(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | 
     if not remedies.remedies:
         return Answer(question, f"{short} No way back under every limit was found.", _sources(item))
     first, *others = remedies.remedies[:_FEW_NAMES]
-    best = f"The cheapest way back under every limit: {_cut(first.says)}"
+    best = f"The cheapest way back under every limit: {_cut(first.says, _LONGEST_REMEDY)}"
     kept = len(audit.plan.releases)
-    ways = (f"{number}. {_cut(other.says)} {_price(other, kept)}" for number, other in enumerate(others, 2))
-    return Answer(question, f"{short} {best}", ("Its plan is below, under What to do, and so are:", *ways))
+    ways = (
+        f"{number}. {_cut(other.says, _LONGEST_OTHER)} {_price(other, kept)}"
+        for number, other in enumerate(others, 2)
+    )
+    where = "The report has its plan, under What to do"
+    told = f"{where}, and those of other ways:" if others else f"{where}."
+    return Answer(question, f"{short} {best}", (told, *ways))
+
+
+def _go_ahead(undecided: int, use: Usefulness | None) -> str:
+    """Say that limits are kept, which is no answer for secrets without one, nor makes estimates useful."""
+    if use is not None and not use.beats_guessing:
+        worse = "the estimates would be worse than guessing"
+        return f"Every limit that is set is kept, but {worse}: ask more people, or fewer questions."
+    if not undecided:
+        return "Collect as planned: every limit is kept."
+    many = f"{counted(undecided, 'secret')} {'has' if undecided == 1 else 'have'} none"
+    return f"Every limit that is set is kept, but {many}: decide how much may leak there, then collect."
 
 
 def _price(remedy: Remedy, planned_attributes: int) -> str:
@@ -192,9 +228,10 @@ def _price(remedy: Remedy, planned_attributes: int) -> str:
     return f"(Estimates off by about {points(remedy.error)}{lost}.)"
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int) -> str:
     """Return as much of a text as a sheet of paper has room for; the report has it in full."""
-    return text if len(text) <= _LONGEST_REMEDY else f"{text[:_LONGEST_REMEDY].rstrip()} …"
+    plain = unturned(text)
+    return plain if len(plain) <= most else f"{plain[:most].rstrip()} …"
 
 
 def _sources(item: SecretAudit) -> tuple[str, ...]:

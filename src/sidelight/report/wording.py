@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -30,6 +31,9 @@ UNPROTECTED = "Computed from raw data: this is itself an unprotected statement a
 AS_PUBLIC = "Bins and alphabets were taken from the data as if they were public."
 MARK_OPEN, MARK_CLOSE = "\u2068", "\u2069"
 """Around a name of the data in a sentence: the characters that isolate text of another direction."""
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""The signs that turn the direction of the text after them, as a name could all that follows it."""
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$@])")
 _MOST_NAMED = 5
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
@@ -52,13 +56,32 @@ def marked(name: str, width: int = 40) -> str:
     >>> marked("age") == "\u2068age\u2069"
     True
     """
-    plain = name.translate({ord(MARK_OPEN): None, ord(MARK_CLOSE): None})
-    return f"{MARK_OPEN}{short(plain, width)}{MARK_CLOSE}"
+    return f"{MARK_OPEN}{short(unturned(name), width)}{MARK_CLOSE}"
+
+
+def unturned(text: str) -> str:
+    """Return a text of the data without signs that would turn, or mark, what stands around it."""
+    return text.translate(_TURNING)
 
 
 def unmarked(text: str) -> str:
     """Return a sentence without its marks."""
     return text.replace(MARK_OPEN, "").replace(MARK_CLOSE, "")
+
+
+def escaped(text: str) -> str:
+    r"""Return a text of one line as Markdown that shows it as it is.
+
+    >>> print(escaped("a|b <img src=x> [x](y)\n# z"))
+    a\|b \<img src=x\> \[x\](y) \# z
+    """
+    line = _SPECIAL.sub(r"\\\1", " ".join(unturned(text).split()))
+    return re.sub(r"(?i)\b(www)\.|://", _unlinked, line)
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    """Break what some readers make a link of."""
+    return f"{found[1]}\\." if found[1] else ":\\/\\/"
 
 
 def short_value(attribute: str, value: str, width: int = 32) -> str:
