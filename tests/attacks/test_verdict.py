@@ -10,6 +10,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearsal, rehearse, release
+from sidelight.attacks.result import AttackResult
 from sidelight.attacks.verdict import judge, judge_distances
 from sidelight.foundation.forecasts import Finding, Measures, measure
 from sidelight.foundation.intervals import Interval
@@ -169,9 +170,30 @@ def test_people_who_all_have_the_same_value_show_nothing() -> None:
 def test_distances_are_cleared_by_their_upper_limit_alone() -> None:
     control = Interval(1.0, 0.9, 1.1)
     for ends, outcome in (((0.01, 0.2), "tells"), ((-0.01, 0.04), "clear"), ((-0.01, 0.2), "open")):
-        found = judge_distances(Interval(0.02, *ends), control, 0.95, "x")
+        found = judge_distances(Interval(0.02, *ends), control, [], 0.95, "x")
         assert found.outcome == outcome
-    assert "no more than 0.04" in judge_distances(Interval(0.0, -0.1, 0.04), control, 0.95, "x").sentence
+    assert "no more than 0.04" in judge_distances(Interval(0.0, -0.1, 0.04), control, [], 0.95, "x").sentence
+
+
+def numbers(losses: np.ndarray, control: np.ndarray) -> AttackResult:
+    return AttackResult("x", "attack", "release", "mean distance", control, losses, control)
+
+
+def test_people_who_are_found_keep_from_clearing_where_the_mean_hides_them(rng) -> None:
+    """A tenth is found exactly; what the attack adds for everyone else outweighs it in the mean."""
+    control = np.abs(rng.normal(size=4000))
+    worse = 1.15 * control
+    assert numbers(worse, control).verdict.outcome == "clear"
+    assert numbers(control, control).verdict.outcome == "clear"
+    found = numbers(np.where(rng.random(4000) < 0.1, 0.0, worse), control)
+    assert found.gain.upper < 0
+    assert found.verdict.outcome == "open"
+    assert "of the guesses may be within" in str(found.warning)
+
+
+def test_nobody_near_the_control_is_no_error() -> None:
+    found = numbers(np.where(np.arange(50) < 5, 0.0, 1.2), np.ones(50))
+    assert found.verdict.outcome == "open"
 
 
 def test_a_release_of_nothing_is_all_clear() -> None:
