@@ -324,3 +324,11 @@ def test_a_value_that_nobody_taught_is_given_no_chance() -> None:
     assert json.loads(found.to_json())["measures"]["log_loss"]["value"] is None
     assert found.measures is not None
     assert found.measures.impossible == 1
+
+
+def test_the_people_attacked_are_not_taken_for_others() -> None:
+    table = clinic(400)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 1.0), seed=1)
+    with pytest.raises(ValueError, match="say 'everyone'"):
+        rehearse(reports, table, "condition", belief_from=clinic(400))
+    rehearse(reports, table, "condition", belief_from=clinic(400, seed=2))
