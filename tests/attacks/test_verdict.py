@@ -332,3 +332,11 @@ def test_the_people_attacked_are_not_taken_for_others() -> None:
     with pytest.raises(ValueError, match="say 'everyone'"):
         rehearse(reports, table, "condition", belief_from=clinic(400))
     rehearse(reports, table, "condition", belief_from=clinic(400, seed=2))
+
+
+def test_of_a_value_that_most_have_the_few_without_it_are_told() -> None:
+    auc = Finding("AUC", "no", Interval(0.7, 0.6, 0.8), 0.5)
+    hits = Finding("share of hits", "no", Interval(0.998, 0.996, 0.999), 0.978, 500)
+    said = judge(figures(auc, hits), "bald").sentence
+    assert "0.2 % of the 500 people most suspected of 'no' do not have it, against 2.2 % of all" in said
+    assert "at most 0.4 %" in said

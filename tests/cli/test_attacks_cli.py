@@ -253,6 +253,12 @@ def test_what_a_file_of_reports_says_itself_is_refused(run, option: tuple) -> No
     assert f"leave {option[0]} out" in err
 
 
+def test_reports_that_are_not_there_are_not_taken_for_a_table(run, sheet: Path, tmp_path: Path) -> None:
+    code, _, err = run("attack", tmp_path / "no.parquet", "--secret", "x", "--truth", sheet)
+    assert code == 2
+    assert "there is no file" in err
+
+
 @pytest.mark.usefixtures("phases")
 def test_categories_are_sent_to_reports(run) -> None:
     code, _, err = run("attack", "people.parquet", "--secret", "survived", "--model", "imputation")

@@ -137,6 +137,9 @@ def describe(finding: Finding) -> str:
     about = "" if finding.value is None else f" for {finding.value!r}"
     if finding.kind == "share of hits":
         who = f"the {finding.suspected} people most suspected of {finding.value!r}"
+        if _is_common(finding):
+            lacking, of_all = _percent(1 - value), _percent(1 - control)
+            return f"{lacking} of {who} do not have it, against {of_all} of all"
         times = f"{finding.lift.value:.1f} times as many"
         return f"{_percent(value)} of {who} have it, against {_percent(control)} of all ({times})"
     if finding.kind == "accuracy":
@@ -146,11 +149,18 @@ def describe(finding: Finding) -> str:
     return f"the {finding.kind}{about} is {value:.3f}, against {control:.3f} without the release"
 
 
+def _is_common(finding: Finding) -> bool:
+    """Whether most people have the value: then it says more how few of those suspected do not."""
+    return finding.kind == "share of hits" and finding.control > 0.5
+
+
 def _telling(worst: Finding, measures: Measures, target: str, *, is_clear: bool) -> str:
     """Say what the release tells, by the most damning figure; and that accuracy hides it where it does."""
     figure = worst.figure
     is_reversed = figure.upper < worst.control
     side, end = ("most", figure.upper) if is_reversed else ("least", figure.lower)
+    if _is_common(worst):
+        side, end = "most", 1 - figure.lower
     text = (
         f"The release tells something about {target}: {describe(worst)}, at {side} {_figure(worst, end)} "
         f"{_confidence(measures)}."
