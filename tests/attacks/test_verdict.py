@@ -10,6 +10,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.attacks import BayesAttacker, LearntAttacker, attack, rehearsal, rehearse, release
+from sidelight.attacks.result import AttackResult
 from sidelight.attacks.verdict import judge, judge_distances
 from sidelight.foundation.forecasts import Finding, Measures, measure
 from sidelight.foundation.intervals import Interval
@@ -169,9 +170,30 @@ def test_people_who_all_have_the_same_value_show_nothing() -> None:
 def test_distances_are_cleared_by_their_upper_limit_alone() -> None:
     control = Interval(1.0, 0.9, 1.1)
     for ends, outcome in (((0.01, 0.2), "tells"), ((-0.01, 0.04), "clear"), ((-0.01, 0.2), "open")):
-        found = judge_distances(Interval(0.02, *ends), control, 0.95, "x")
+        found = judge_distances(Interval(0.02, *ends), control, [], 0.95, "x")
         assert found.outcome == outcome
-    assert "no more than 0.04" in judge_distances(Interval(0.0, -0.1, 0.04), control, 0.95, "x").sentence
+    assert "no more than 0.04" in judge_distances(Interval(0.0, -0.1, 0.04), control, [], 0.95, "x").sentence
+
+
+def numbers(losses: np.ndarray, control: np.ndarray) -> AttackResult:
+    return AttackResult("x", "attack", "release", "mean distance", control, losses, control)
+
+
+def test_people_who_are_found_keep_from_clearing_where_the_mean_hides_them(rng) -> None:
+    """A tenth is found exactly; what the attack adds for everyone else outweighs it in the mean."""
+    control = np.abs(rng.normal(size=4000))
+    worse = 1.15 * control
+    assert numbers(worse, control).verdict.outcome == "clear"
+    assert numbers(control, control).verdict.outcome == "clear"
+    found = numbers(np.where(rng.random(4000) < 0.1, 0.0, worse), control)
+    assert found.gain.upper < 0
+    assert found.verdict.outcome == "open"
+    assert "of the guesses may be within" in str(found.warning)
+
+
+def test_nobody_near_the_control_is_no_error() -> None:
+    found = numbers(np.where(np.arange(50) < 5, 0.0, 1.2), np.ones(50))
+    assert found.verdict.outcome == "open"
 
 
 def test_a_release_of_nothing_is_all_clear() -> None:
@@ -302,3 +324,19 @@ def test_a_value_that_nobody_taught_is_given_no_chance() -> None:
     assert json.loads(found.to_json())["measures"]["log_loss"]["value"] is None
     assert found.measures is not None
     assert found.measures.impossible == 1
+
+
+def test_the_people_attacked_are_not_taken_for_others() -> None:
+    table = clinic(400)
+    reports = sl.collect(table, sl.Plan.uniform(table.schema, "grr", 1.0), seed=1)
+    with pytest.raises(ValueError, match="say 'everyone'"):
+        rehearse(reports, table, "condition", belief_from=clinic(400))
+    rehearse(reports, table, "condition", belief_from=clinic(400, seed=2))
+
+
+def test_of_a_value_that_most_have_the_few_without_it_are_told() -> None:
+    auc = Finding("AUC", "no", Interval(0.7, 0.6, 0.8), 0.5)
+    hits = Finding("share of hits", "no", Interval(0.998, 0.996, 0.999), 0.978, 500)
+    said = judge(figures(auc, hits), "bald").sentence
+    assert "0.2 % of the 500 people most suspected of 'no' do not have it, against 2.2 % of all" in said
+    assert "at most 0.4 %" in said

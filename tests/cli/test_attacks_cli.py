@@ -73,6 +73,12 @@ def test_attack_warns_when_nothing_is_learnt_about_the_person(run, sheet: Path) 
     assert "no budget is claimed" in out
 
 
+def test_what_is_told_about_a_number_is_said_first(run, sheet: Path) -> None:
+    code, out, _ = run("attack", sheet, "--secret", "the_total", "--epsilon", 50, "--model", "boosted")
+    assert code == 0
+    assert "The release tells something about The Total" in out.split("Reconstruction of")[0]
+
+
 def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     table = sl.example("titanic")
     labels = {a.name: np.asarray(a.values)[table.codes()[:, i]] for i, a in enumerate(table.schema)}
@@ -245,6 +251,12 @@ def test_what_a_file_of_reports_says_itself_is_refused(run, option: tuple) -> No
     )
     assert code == 2
     assert f"leave {option[0]} out" in err
+
+
+def test_reports_that_are_not_there_are_not_taken_for_a_table(run, sheet: Path, tmp_path: Path) -> None:
+    code, _, err = run("attack", tmp_path / "no.parquet", "--secret", "x", "--truth", sheet)
+    assert code == 2
+    assert "there is no file" in err
 
 
 @pytest.mark.usefixtures("phases")

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sidelight as sl
@@ -132,3 +133,17 @@ def test_json_says_it_too() -> None:
     assert set(data["attributes"]) == set(SCHEMA.names)
     assert data["verdict"] in ("better than guessing", "worse than guessing", "not told from guessing")
     assert data["people_within"] > 500
+
+
+def test_exact_estimates_are_better_than_a_guess_that_happens_to_be_right() -> None:
+    table = sl.read(pa.table({"x": ["a", "b"] * 50}))
+    found = sl.estimate(sl.collect(table, sl.Plan.uniform(table.schema, "identity"), seed=1)).guessing
+    assert found.verdict == "better than guessing"
+    assert "about 1 person must report" in " ".join(found.notes())
+
+
+def test_a_prior_of_other_values_is_refused() -> None:
+    table = sl.read(pa.table({"x": ["a", "b"] * 50}))
+    found = sl.estimate(sl.collect(table, sl.Plan.uniform(table.schema, "grr", 1.0), seed=1))
+    with pytest.raises(ValueError, match="frequencies"):
+        _ = replace(found, prior={"x": np.full(3, 1 / 3)}).guessing

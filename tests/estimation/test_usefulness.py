@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -334,3 +335,12 @@ def test_what_is_asked_wrongly_is_explained() -> None:
         affordable(schema, 1.0, 10, way="both")
     with pytest.raises(sl.InputError, match="no attribute 'age'"):
         _ = usefulness(design, 10)["age"]
+
+
+def test_memory_grows_with_attributes_and_not_with_their_square() -> None:
+    schema = sl.Schema(tuple(sl.categorical(f"x{number}", list("abcd")) for number in range(200)))
+    tracemalloc.start()
+    usefulness(smp(schema, 1.0), 1_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000_000  # one array of errors for each attribute would take 256 MB

@@ -373,6 +373,7 @@ def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path:
     page = tmp_path / "model.html"
     code, out, _ = run("learn", table, "--label", "label", "--epsilon", 4, "--report", page, "--seed", 1)
     assert code == 0
+    assert out.startswith("The model is better than always guessing the commonest label.")
     assert f"Written: {page}" in out
     assert "without protection" in page.read_text()
 

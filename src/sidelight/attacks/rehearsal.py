@@ -91,9 +91,22 @@ def _check_coded_alike(belief: Belief, table: Table, secret: str) -> None:
         )
 
 
+def _check_others(given: Table, table: Table, codes: Codes) -> None:
+    """Raise if the table to learn from holds the records of the people attacked, in the same order."""
+    names = given.schema.names
+    if given.rows != table.rows or not set(names) <= set(table.schema.names):
+        return
+    if np.array_equal(given.codes(), codes[:, [table.schema.index(name) for name in names]]):
+        raise InputError(
+            "the table to learn from is that of the people attacked; say 'everyone' for a belief that "
+            "includes them, 'others' for one learnt from half of them, or give a table of other people."
+        )
+
+
 def _learn(table: Table, codes: Codes, senders: Positions, belief_from: BeliefFrom | Table) -> _Learnt:
     """Return the belief and whom it is to be used on."""
     if isinstance(belief_from, Table):
+        _check_others(belief_from, table, codes)
         belief = Belief.from_data(belief_from)
         return _Learnt(belief, None, True, f"{belief.source}, other people than those attacked")
     check_choice("belief_from", belief_from, ("others", "everyone"))

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from sidelight.attacks.verdict import Verdict, judge, judge_distances, judge_guesses
+from sidelight.attacks.verdict import Near, Verdict, judge, judge_distances, judge_guesses
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import unknown
 from sidelight.foundation.forecasts import Measures, measure
@@ -101,7 +101,8 @@ class AttackResult:
             return judge(self.measures, self.target)
         if self.measure == "error rate":
             return judge_guesses(self.gain, self.target)
-        return judge_distances(self.gain, self.control, self.confidence, self.target)
+        near = [self._nearness(share) for share in _NEAR]
+        return judge_distances(self.gain, self.control, near, self.confidence, self.target)
 
     def within(self, share: float) -> tuple[float, Interval, Interval]:
         """Return a distance, this share of the control's mean loss, and how many records are within it.
@@ -112,6 +113,19 @@ class AttackResult:
         near = [(losses <= distance) * 1.0 for losses in (self.losses, self.control_losses)]
         attack, control = (mean_interval(part, self.confidence) for part in near)
         return distance, attack, control
+
+    def _nearness(self, share: float) -> Near:
+        """Return how many guesses are near the truth, paired with the control's; see `within`.
+
+        The limits of all distances, and that of the gain, hold together.
+        """
+        distance, _, control = self.within(share)
+        difference = (self.losses <= distance) * 1.0 - (self.control_losses <= distance)
+        each = 1 - (1 - self.confidence) / (1 + len(_NEAR))
+        more = paired_interval(difference, each) if difference.any() else Interval.exactly(0.0)
+        base = control.value
+        ends = max(base + more.lower, 0.0), min(base + more.upper, 1.0)
+        return Near(distance, Interval(base + more.value, *ends), base)
 
     @property
     def beats_control(self) -> bool:
@@ -141,14 +155,7 @@ class AttackResult:
         """What to keep in mind where the attack does not beat its control; None where it does."""
         if self.beats_control:
             return None
-        text = f"the attack on {self.target} does not beat its control"
-        if self.measures is not None:
-            return f"{text}. {self.verdict.sentence}"
-        return (
-            f"{text}: {self.score.value:.4g} against "
-            f"{self.control.value:.4g} without any release ({self.measure}), a gain of {self.gain.value:.4g} "
-            f"in [{self.gain.lower:.4g}, {self.gain.upper:.4g}]. What it removes is noise, not privacy."
-        )
+        return f"the attack on {self.target} does not beat its control. {self.verdict.sentence}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, without the records."""

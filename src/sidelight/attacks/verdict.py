@@ -82,19 +82,48 @@ def judge_guesses(gain: Interval, target: str) -> Verdict:
     return Verdict("open", f"Not shown either way: {told} ({ends}), and {said}.")
 
 
-def judge_distances(gain: Interval, control: Interval, confidence: float, target: str) -> Verdict:
-    """Return the verdict on guesses of a number, by how much nearer they are than without the release."""
+@dataclass(frozen=True)
+class Near:
+    """The share of guesses of a number within a distance of the truth, beside that without the release."""
+
+    distance: float
+    figure: Interval
+    control: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the upper limit is within the tolerance of guesses that are right, in odds."""
+        upper, control = self.figure.upper, self.control
+        return upper * (1 - control) <= TOLERANCES["accuracy"] * control * (1 - upper)
+
+    def describe(self) -> str:
+        """Say the upper limit beside the control."""
+        limit = f"{_percent(self.figure.upper)} of the guesses may be within {self.distance:.4g} of the truth"
+        return f"{limit}, against {_percent(self.control)} without the release"
+
+
+def judge_distances(
+    gain: Interval, control: Interval, near: Sequence[Near], confidence: float, target: str
+) -> Verdict:
+    """Return the verdict on guesses of a number, by how much nearer they are than without the release.
+
+    A few people who are found can hide in a mean that all the others make worse: so all is not clear while
+    many more guesses may come near the truth than without the release. That they do proves nothing, since
+    another guess for all might come near to more people than the one of least distance.
+    """
     told = f"guesses are nearer by {gain.value:.4g}, from {gain.lower:.4g} to {gain.upper:.4g}"
     of = f"where the distance without the release is {control.value:.4g}"
     if gain.lower > 0:
         return Verdict("tells", f"The release tells something about {target}: {told}, {of}.")
-    if gain.upper <= NUMBER_TOLERANCE * control.value:
-        return Verdict(
-            "clear",
-            f"All clear for this attack: no more than {max(gain.upper, 0):.4g} of the distance can be gained "
-            f"with {100 * confidence:.3g} % confidence, {of}.",
-        )
-    return Verdict("open", f"Not shown either way: {told}, {of}.")
+    if gain.upper > NUMBER_TOLERANCE * control.value:
+        return Verdict("open", f"Not shown either way: {told}, {of}.")
+    if loose := [item for item in near if not item.is_bounded]:
+        return Verdict("open", f"Not shown either way: {told}, {of}; but {loose[0].describe()}.")
+    return Verdict(
+        "clear",
+        f"All clear for this attack: no more than {max(gain.upper, 0):.4g} of the distance can be gained "
+        f"with {100 * confidence:.3g} % confidence, {of}, and hardly more guesses come near the truth.",
+    )
 
 
 def describe(finding: Finding) -> str:
@@ -108,6 +137,9 @@ def describe(finding: Finding) -> str:
     about = "" if finding.value is None else f" for {finding.value!r}"
     if finding.kind == "share of hits":
         who = f"the {finding.suspected} people most suspected of {finding.value!r}"
+        if _is_common(finding):
+            lacking, of_all = _percent(1 - value), _percent(1 - control)
+            return f"{lacking} of {who} do not have it, against {of_all} of all"
         times = f"{finding.lift.value:.1f} times as many"
         return f"{_percent(value)} of {who} have it, against {_percent(control)} of all ({times})"
     if finding.kind == "accuracy":
@@ -117,11 +149,18 @@ def describe(finding: Finding) -> str:
     return f"the {finding.kind}{about} is {value:.3f}, against {control:.3f} without the release"
 
 
+def _is_common(finding: Finding) -> bool:
+    """Whether most people have the value: then it says more how few of those suspected do not."""
+    return finding.kind == "share of hits" and finding.control > 0.5
+
+
 def _telling(worst: Finding, measures: Measures, target: str, *, is_clear: bool) -> str:
     """Say what the release tells, by the most damning figure; and that accuracy hides it where it does."""
     figure = worst.figure
     is_reversed = figure.upper < worst.control
     side, end = ("most", figure.upper) if is_reversed else ("least", figure.lower)
+    if _is_common(worst):
+        side, end = "most", 1 - figure.lower
     text = (
         f"The release tells something about {target}: {describe(worst)}, at {side} {_figure(worst, end)} "
         f"{_confidence(measures)}."

@@ -74,6 +74,8 @@ def attack(
                 "--truth": known.truth, "--belief-from": known.belief_from,
                 "--parameters": known.parameters, "--schema": known.schema, "--kind": known.kinds,
             }  # fmt: skip
+            if first_given(of_reports):
+                sl.sources.column_names(data, encoding=known.encoding)  # a file that is not there says so
             _refuse(of_reports, f"{data} holds no reports, so its records are the truth")
             result = _on_numbers(data, secret, simulated, known.seed or 0, known.encoding)
     show(result, shown, lambda: sl.report.print_attack(result))

@@ -25,7 +25,7 @@ from sidelight.estimation.guessing import Guessing, beside_guess
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
-from sidelight.estimation.usefulness import WITHIN
+from sidelight.estimation.usefulness import WITHIN, known_frequencies
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
@@ -117,7 +117,8 @@ class Estimates:
     def guessing(self) -> Guessing:
         """Whether the estimates beat guessing, and how many people a precision would need."""
         variances = {name: error**2 for name, error in self.standard_errors.items()}
-        guesses = {"calling all values equally common": {}, "the public prior": self.prior}
+        public = None if self.prior is None else known_frequencies(self.schema, self.prior)
+        guesses = {"calling all values equally common": {}, "the public prior": public}
         options = [
             (words, *beside_guess(self.unbiased, variances, self.errors, guess))
             for words, guess in guesses.items()

@@ -171,7 +171,8 @@ def simulated_errors(
         adding *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
         noise = np.where(np.array([name in loose for name in names])[:, None], noise, adding)
         estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
-        errors |= {name: (estimates - truth)[:, place] for place, name in enumerate(names)}
+        off = estimates - truth
+        errors |= {name: off[:, place] for place, name in enumerate(names)}
     return {name: errors[name] for name in schema.names}
 
 

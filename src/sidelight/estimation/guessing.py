@@ -18,8 +18,9 @@ from typing import Any, Literal
 import numpy as np
 
 from sidelight.estimation.expected_error import draws_for
+from sidelight.estimation.usefulness import EXACT
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.numbers import at_least, hundredths, points, whole
+from sidelight.foundation.numbers import at_least, hundredths, of_people, points, whole
 
 Verdict = Literal["better than guessing", "worse than guessing", "not told from guessing"]
 OPEN = (
@@ -46,8 +47,8 @@ class Guessed:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the estimates beat the guess, beyond what noise explains."""
-        if self.error < self.guess_lowest:
+        """Whether the estimates beat the guess, beyond what noise explains; exact ones always do."""
+        if self.error < max(self.guess_lowest, EXACT):
             return "better than guessing"
         return "worse than guessing" if self.error >= self.guess_highest else "not told from guessing"
 
@@ -91,7 +92,7 @@ class Guessing:
         """Say the same in a sentence, with the figures."""
         low, high = hundredths(self.together.guess_lowest), points(self.together.guess_highest)
         if self.verdict == "better than guessing":
-            people = f"with {whole(self.people)} people"
+            people = f"with {of_people(whole(self.people))}"
             return f"{self.summary()} {people}; {self.guess} is off by {low} to {high}."
         own = f"they are off by about {points(self.together.error)}"
         return f"{self.summary()}: {own}, {self.guess} by {low} to {high}."
@@ -103,7 +104,7 @@ class Guessing:
         if doubtful and self.verdict == "better than guessing":
             names = ", ".join(doubtful[:6]) + (" and more" if len(doubtful) > 6 else "")
             notes.append(f"Not shown to be better than guessing, attribute by attribute: {names}.")
-        needed = f"about {at_least(self.people_within)} people must report"
+        needed = f"about {of_people(at_least(self.people_within))} must report"
         return [*notes, f"To be right to {points(self.within)} for every attribute, {needed}.", OPEN]
 
     def to_dict(self) -> dict[str, Any]:

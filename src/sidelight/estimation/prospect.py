@@ -11,7 +11,7 @@ from sidelight.estimation.expected_error import Frequencies
 from sidelight.estimation.usefulness import WITHIN, Usefulness, people_for_use, people_needed, usefulness
 from sidelight.foundation.errors import check_number
 from sidelight.foundation.html import listed
-from sidelight.foundation.numbers import at_least, points, whole
+from sidelight.foundation.numbers import at_least, of_people, points, whole
 from sidelight.protocols.direct import smp
 from sidelight.protocols.groups import BEST
 from sidelight.protocols.protocol import Design
@@ -51,7 +51,7 @@ class Prospect:
         if self.people_within is None:
             needed = f"{needed}, no number of people is enough."
         else:
-            needed = f"{needed}, about {at_least(self.people_within)} people must report."
+            needed = f"{needed}, about {of_people(at_least(self.people_within))} must report."
         return [first, *self.remedies(), needed, *rest]
 
     def remedies(self) -> list[str]:
@@ -64,10 +64,8 @@ class Prospect:
             return "No number of people would halve the error of guessing."
         if self.people_for_use > _ALIVE and (self.people_if_sampled or math.inf) > _ALIVE:
             return "More people than there are would have to report to halve the error of guessing."
-        count = at_least(self.people_for_use)
-        words = (
-            f"Estimates would be useful, with half the error of guessing, if about {count} people reported"
-        )
+        count = of_people(at_least(self.people_for_use))
+        words = f"Estimates would be useful, with half the error of guessing, if about {count} reported"
         if self.people_if_sampled is None or self.people_if_sampled >= self.people_for_use:
             return f"{words}."
         count = at_least(self.people_if_sampled)
@@ -77,7 +75,7 @@ class Prospect:
 
     def _attribute_words(self) -> str:
         budget = f"a budget of {self.limit:g} for a record, which no secret's leakage can exceed"
-        asked = f"With {whole(self.usefulness.people)} people and {budget}"
+        asked = f"With {of_people(whole(self.usefulness.people))} and {budget}"
         if self.sampled is None and self.split is None:
             return f"{asked}, no attribute could be collected usefully."
         ways = {

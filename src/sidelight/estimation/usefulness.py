@@ -31,7 +31,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
-from sidelight.foundation.numbers import points, whole
+from sidelight.foundation.numbers import of_people, points, whole
 from sidelight.protocols.protocol import Design
 from sidelight.schema import Schema
 
@@ -48,7 +48,7 @@ RIGHT_TO = (
 )
 _EVEN = 0.01
 """Values are called about equally common where the uniform guess is right to a percentage point."""
-_EXACT = 1e-9
+EXACT = 1e-9
 """Smaller errors are rounding: no noise is left, and no guess could be better."""
 _SEED = 20_250_103
 _MOST_PEOPLE = 1e15
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
 
 
 def _verdict(error: float, guess: float) -> Verdict:
-    if error < _EXACT:
+    if error < EXACT:
         return "useful"
     if error >= guess:
         return "worse than guessing"
@@ -175,7 +175,7 @@ class Usefulness:
 
     def headline(self) -> str:
         """Say the same in a sentence, with the figures."""
-        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        people = f"with {of_people(whole(self.people))}"
         figures = f"{points(self.error)} {people}, a guess"
         if math.isinf(self.error):
             return f"{self.summary()}."
@@ -191,7 +191,7 @@ class Usefulness:
     def words(self, name: str) -> str:
         """Say what to expect of one attribute: "Frequencies of income right to 3 percentage points ..."."""
         item = self[name]
-        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        people = f"with {of_people(whole(self.people))}"
         if math.isinf(item.error):
             return f"Such reports do not determine the frequencies of {name}."
         right = f"Frequencies of {name} right to {points(item.error)} {people}"
@@ -321,7 +321,7 @@ class _Outlook:
     @classmethod
     def of(cls, design: Design, frequencies: Frequencies | None, prior: Frequencies | None) -> _Outlook:
         schema = design.schema
-        given, public = _checked(schema, frequencies), _checked(schema, prior)
+        given, public = known_frequencies(schema, frequencies), known_frequencies(schema, prior)
         rng = np.random.default_rng(_SEED)
         drawn = {
             item.name: rng.dirichlet(np.ones(item.size), draws_for(item.size))
@@ -398,7 +398,7 @@ class _Outlook:
         return math.ceil(high)
 
 
-def _checked(schema: Schema, frequencies: Frequencies | None) -> dict[str, Array]:
+def known_frequencies(schema: Schema, frequencies: Frequencies | None) -> dict[str, Array]:
     """Return the frequencies that are given of the schema's attributes, after checking them."""
     given = frequencies or {}
     kept = {name: np.asarray(given[name], dtype=np.float64) for name in schema.names if name in given}

@@ -102,6 +102,15 @@ def at_least(value: float) -> str:
     return whole(math.ceil(value / unit) * unit)
 
 
+def of_people(count: str) -> str:
+    """Write a number of people.
+
+    >>> of_people("1"), of_people(at_least(1234))
+    ('1 person', '1,300 people')
+    """
+    return f"{count} {'person' if count == '1' else 'people'}"
+
+
 def points(value: float) -> str:
     """Write a difference of frequencies in percentage points, in two digits.
 

@@ -226,7 +226,7 @@ def print_attack(comparison: AttackComparison) -> None:
     verdicts = [
         f"{name}: {result.verdict.sentence}" if several else result.verdict.sentence
         for name, result in comparison.results.items()
-        if result.measures is not None
+        if result.measures is not None or result.beats_control
     ]
     print_parts([*verdicts, *parts], said, width=180)
 

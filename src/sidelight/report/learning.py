@@ -120,7 +120,7 @@ def budgets_figure(learnt: Learnt) -> Figure:
 
 
 def print_learnt(learnt: Learnt) -> None:
-    """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
+    """Print the verdict, the accuracy with its control, the leakage statement, and the tree if it is one."""
     statement, name = learnt.statement, model_name(learnt)
     heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
     columns = ("protocol", "label leakage (nats)", "budget", "LabelDP")
@@ -131,7 +131,8 @@ def print_learnt(learnt: Learnt) -> None:
         table_of(heading, columns, [row], left=columns[:1]),
         table_of("On records that nobody reported", _COLUMNS, model_rows(learnt), left=_COLUMNS[:1]),
     ]
-    print_parts(grids, notes(learnt))
+    verdict, *said = notes(learnt)
+    print_parts([verdict, *grids], said)
     print_parts(filter(None, _shown(learnt)["text"].split("\n")))
 
 
