@@ -387,3 +387,7 @@ def test_no_more_draws_are_asked_for_than_there_is_memory(monkeypatch: pytest.Mo
     monkeypatch.setattr("sidelight.leakage.totals.at_delta._MOST_RATIOS", 2 * 2000)
     bound = gauge.certified(Candidate(plan.releases), 1, 1)["a0"]
     assert 0 < bound.value < math.inf
+
+
+def test_a_limit_out_of_reach_is_not_laid_to_a_release_without_noise() -> None:
+    assert "without noise" not in sl.remedies(asked(1e-9, (2, 2), 3), seed=1).missing["budgets"]
