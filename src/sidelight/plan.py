@@ -379,6 +379,8 @@ def _plain(value: Any) -> Any:
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
     errors.check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
     data = parsed_text(text, label, parse, f"is not valid {language}: {{}}")
+    if isinstance(data, Mapping) and "protocol" in data and "release" not in data:
+        raise InputError(f"{label} is a protocol, no plan; `sidelight collect --protocol` takes it.")
     rule = f"it must start with `version = {PLAN_VERSION}`."
     parsed = versioned(_PlanFile, data, label, PLAN_VERSION, "plan", rule)
     limits = {name: float(limit) for name, limit in parsed.limits.items()}

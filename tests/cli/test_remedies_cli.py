@@ -84,3 +84,25 @@ def test_bad_input_gets_one_line(run, titanic: Path, options: tuple[object, ...]
     assert message in shown.err
     assert len(shown.err.strip().splitlines()) == 1
     assert not Path("plan.toml").exists()
+
+
+def test_a_limit_for_all_is_one_for_the_secrets_that_were_named(run, titanic: Path, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    named = ("--secret", "survived", "--limit", 1)
+    assert run("audit", titanic, *named, "--remedy", "budgets", "--save-plan", path).code == 1
+    assert run("audit", titanic, "--plan", path).code == 0
+
+
+def test_a_kind_is_not_offered_where_nothing_needs_a_remedy(run, titanic: Path, tmp_path: Path) -> None:
+    options = ("--secret", "survived=9", "--remedy", "coarsen", "--save-plan", tmp_path / "plan.toml")
+    shown = run("audit", titanic, *options)
+    assert shown.code == 2
+    assert "nothing needs a remedy" in shown.err
+
+
+def test_a_protocol_is_not_taken_for_a_plan(run, titanic: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sample.toml"
+    run("audit", titanic, *ASKED, "--remedy", "sample", "--save-plan", path)
+    shown = run("audit", titanic, "--plan", path)
+    assert shown.code == 2
+    assert "is a protocol" in shown.err

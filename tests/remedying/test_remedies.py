@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sidelight as sl
-from sidelight.auditing import Story
+from sidelight.auditing import AdversaryName, Story
 from sidelight.leakage import leakage_at, total_leakage
 from sidelight.leakage.divergence import delta_at
-from sidelight.remedying.gauge import Candidate, Gauge, deciding, gauge_of
+from sidelight.remedying.gauge import AtDelta, Candidate, Gauge, deciding, gauge_of
 from sidelight.remedying.kinds import Search
 from sidelight.remedying.result import Remedies, Remedy
 from sidelight.remedying.sampling import sample_of, sampled_figure
@@ -38,11 +38,14 @@ def correlated(sizes: tuple[int, ...], seed: int, people: int = 4000) -> sl.Beli
     return sl.Belief.from_counts(cells, [f"a{place}" for place in range(len(sizes))])
 
 
-def told(belief: sl.Belief, plan: sl.Plan, secret: str, delta: float) -> sl.Audit:
+def told(
+    belief: sl.Belief, plan: sl.Plan, secret: str, delta: float, decider: AdversaryName = "table"
+) -> sl.Audit:
     """An audit at delta without its nulls, which cost more than everything else."""
     audit = sl.audit(belief, plan, [secret])
-    story = Story("table", leakage_at(belief, plan, secret, delta, seed=1), {})
-    item = replace(audit[secret], stories=(story,), decide_by="table")
+    known = sl.Belief.tree_of(belief) if decider == "tree" else belief
+    story = Story(decider, leakage_at(known, plan, secret, delta, seed=1), {})
+    item = replace(audit[secret], stories=(story,), decide_by=decider)
     return replace(audit, secrets={secret: item}, delta=delta)
 
 
@@ -360,3 +363,31 @@ def test_what_is_not_certified_is_tightened_until_it_is_or_given_up() -> None:
     assert sure[1]["a0"].value <= 1.0
     assert all((item.epsilon or 0.0) < 1.0 for item in sure[0].releases)
     assert search._certified(search.start, lambda candidate, factor: candidate) is None  # noqa: ARG005
+
+
+def test_a_tree_that_decides_at_delta_is_who_remedies_are_certified_for() -> None:
+    belief = correlated((3, 3, 2, 4), 6, 900)
+    plan, tree = sl.Plan.uniform(belief.schema, limits={"a0": 1.0}), sl.Belief.tree_of(belief)
+    audit = told(belief, plan, "a0", 0.01, "tree")
+    figures = [leakage_at(known, plan, "a0", 0.01).upper.value for known in (tree, belief)]
+    assert abs(figures[0] - figures[1]) > 1e-6  # else nothing would be shown
+    found = sl.remedies(audit, seed=1)
+    plans = [item for item in found if item.plan is not None and not _is_coarse(item, found)]
+    assert plans
+    for item in plans:
+        assert item.plan is not None
+        again = leakage_at(tree, item.plan, "a0", 0.01).upper
+        assert (item.worst[1].value, item.worst[1].kind) == (pytest.approx(again.value, rel=1e-9), "model")
+
+
+def test_no_more_draws_are_asked_for_than_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    belief = correlated((2, *(9 for _ in range(7))), 2, 500)
+    plan = sl.Plan.uniform(belief.schema, epsilon=0.3, limits={"a0": 1.0})
+    gauge = AtDelta(belief, {"a0": 1.0}, delta=0.05)
+    monkeypatch.setattr("sidelight.leakage.totals.at_delta._MOST_RATIOS", 2 * 2000)
+    bound = gauge.certified(Candidate(plan.releases), 1, 1)["a0"]
+    assert 0 < bound.value < math.inf
+
+
+def test_a_limit_out_of_reach_is_not_laid_to_a_release_without_noise() -> None:
+    assert "without noise" not in sl.remedies(asked(1e-9, (2, 2), 3), seed=1).missing["budgets"]

@@ -77,7 +77,11 @@ class SecretView:
         return self._logs(*divided), self._error(*divided)
 
     def _logs(self, others: Centred, own: Array | None) -> Array:
-        logs = [component.log_joint(others, self._place) for component in self.components]
+        from threadpoolctl import threadpool_limits
+
+        # Products of matrices with few rows: threads that wait for each other take ten times as long.
+        with threadpool_limits(limits=1, user_api="blas"):
+            logs = [component.log_joint(others, self._place) for component in self.components]
         with np.errstate(divide="ignore", invalid="ignore"):
             joint = log_mixture(logs, self.shares) - np.log(self.prior)
             return np.asarray(joint if own is None else joint + np.log(own))

@@ -140,7 +140,7 @@ def audit(
         named = [*secrets, *(released.withhold or [])]
         table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
-        plan = _limited(plan, released.limit, limits, secrets if given else [])
+        plan = _limited(plan, released.limit, limits, secrets)
         remedied.check_limits(plan, secrets)
         result = _audited(table, plan, secrets, asked, at)
         found = remedied.found(result, at.seed) if remedied.is_asked else None

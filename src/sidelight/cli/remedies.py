@@ -68,10 +68,11 @@ class Remedied:
         text = str(self.remedy)
         if text.isdecimal():
             return found[int(text)]
-        kinds = list(dict.fromkeys(item.kind for item in found))
-        if text not in kinds:
+        numbers = [number for number, item in enumerate(found, 1) if item.kind == text]
+        if found.remedies and not numbers:
+            kinds = list(dict.fromkeys(item.kind for item in found))
             raise unknown("remedy", text, [*kinds, *(str(number) for number in range(1, len(found) + 1))])
-        return next(item for item in found if item.kind == text)
+        return found[numbers[0] if numbers else 1]
 
 
 def show_remedies(found: sl.remedying.Remedies, table: sl.Table, shown: Shown) -> None:

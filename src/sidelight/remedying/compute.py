@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from sidelight.foundation.progress import track
 from sidelight.leakage import DeltaLeakage
 from sidelight.remedying.gauge import deciding, is_told
 from sidelight.remedying.kinds import Search
-from sidelight.remedying.result import Exposed, Remedies
+from sidelight.remedying.result import Exposed, Remedies, Remedy
 
 _MOST_SINGLE = 3
 """Of several secrets over their limits so many, the worst, are also remedied alone."""
@@ -49,24 +50,18 @@ def remedies(
     usual = audit.belief.sample_size or _USUAL_PEOPLE
     asked = check_whole("people", usual if people is None else people, at_least=1)
     check_number("within", within, above=0, below=1)
+    coins = np.random.default_rng(None if seed is None else check_whole("seed", seed, at_least=0))
     if audit.min_support:
         raise InputError(
             "remedies have figures of their own, which would show what min_support hides in the audit; "
             "audit without min_support to find remedies."
         )
     stated = _limits(audit, limit, limits)
-    over = {name: value for name, value in stated.items() if not keeps(deciding(audit[name]).value, value)}
-    over = dict(sorted(over.items(), key=lambda each: -_over(deciding(audit[each[0]]).value, each[1])))
-    coins = np.random.default_rng(None if seed is None else check_whole("seed", seed, at_least=0))
+    over = _worst_first(audit, stated)
     if not over:
         return Remedies(audit, over, None, (), (), asked, within)
     found = Search(audit, over, stated, asked, within, coins)
-    made = found.all()
-    single = {}
-    if len(over) > 1:
-        for name in track(list(over)[:_MOST_SINGLE], "secrets one by one"):
-            alone = Search(audit, {name: over[name]}, {name: over[name]}, asked, within, coins)
-            single[name] = tuple(sorted(alone.quick(), key=lambda item: item.loss))
+    made, single = found.all(), _one_by_one(found) if len(over) > 1 else {}
     told = over if is_told(audit) else {}
     exposed = tuple(_exposed(audit[name], value, asked) for name, value in told.items())
     return Remedies(
@@ -74,8 +69,24 @@ def remedies(
     )
 
 
-def _over(figure: float, limit: float) -> float:
-    return figure / limit if limit > 0 else math.inf
+def _worst_first(audit: Audit, stated: Mapping[str, float]) -> dict[str, float]:
+    """Return the limits that are not certified to be kept, the one that is broken most first."""
+
+    def share(name: str) -> float:
+        return deciding(audit[name]).value / stated[name] if stated[name] > 0 else math.inf
+
+    over = [name for name, limit in stated.items() if not keeps(deciding(audit[name]).value, limit)]
+    return {name: stated[name] for name in sorted(over, key=share, reverse=True)}
+
+
+def _one_by_one(found: Search) -> dict[str, tuple[Remedy, ...]]:
+    """Return quick remedies for each of the worst secrets alone."""
+    single = {}
+    for name in track(list(found.over)[:_MOST_SINGLE], "secrets one by one"):
+        alone = {name: found.over[name]}
+        made = replace(found, over=alone, stated=alone, missing={}).quick()
+        single[name] = tuple(sorted(made, key=lambda item: item.loss))
+    return single
 
 
 def _limits(audit: Audit, limit: float | None, limits: Mapping[str, float] | None) -> dict[str, float]:

@@ -78,10 +78,13 @@ class Gauge(ABC):
     Attributes:
         belief: what the adversary knows, with the attributes as they are in the audit.
         limits: of the secrets that a remedy must bring back under them, the one furthest over it first.
+        table: what the belief was learnt from, where it is a model: people with coarser values are another
+            table, from which another model is learnt.
     """
 
     belief: Belief
     limits: Mapping[str, float]
+    table: Belief | None = None
     _coarse: dict[tuple[tuple[str, int], ...], Belief] = field(default_factory=dict, repr=False)
 
     @abstractmethod
@@ -124,11 +127,13 @@ class Gauge(ABC):
             return self.belief
         key = tuple(sorted((name, item.coarse.size) for name, item in candidate.coarsened.items()))
         if key not in self._coarse:
-            self._coarse[key] = self._known(candidate.coarsened)
+            coarse = coarse_belief(self.table or self.belief, candidate.coarsened)
+            self._coarse[key] = coarse if self.table is None else self._learnt(coarse)
         return self._coarse[key]
 
-    def _known(self, coarsened: Mapping[str, Coarsening]) -> Belief:
-        return coarse_belief(self.belief, coarsened)
+    def _learnt(self, table: Belief) -> Belief:
+        """Return a model of the same kind as the belief, of another table."""
+        return Belief.population_of(table) if self.belief.population is not None else Belief.tree_of(table)
 
 
 def _share(figure: float, limit: float) -> float:
@@ -167,7 +172,7 @@ class WorstCase(Gauge):
         belief = self.known(candidate)
         channels = Plan(candidate.releases).channels(self.view)
         if self.is_tree:
-            return dict(tree_totals(Belief.tree_of(belief), channels, secrets))
+            return dict(tree_totals(belief, channels, secrets))
         return {secret: total_leakage(belief, channels, secret).upper for secret in secrets}
 
 
@@ -177,12 +182,9 @@ class AtDelta(Gauge):
 
     Attributes:
         delta: the probability with which a release may say more.
-        table: what the population was learnt from, where it was: people with coarser values are another
-            table, from which another population is learnt.
     """
 
     delta: float = 1e-3
-    table: Belief | None = None
     _draws: dict[tuple[str, bool], CommonLooks] = field(default_factory=dict, repr=False)
 
     def aim(self, candidate: Candidate) -> float:
@@ -193,7 +195,7 @@ class AtDelta(Gauge):
     def _rows(self, candidate: Candidate, secret: str) -> Array | None:
         sizes = [item.attribute.size for item in candidate.releases if item.name != secret]
         is_large = math.prod(sizes) > _LARGEST_LISTED
-        if is_large or (candidate.coarsened and self.table is not None):  # no population is learnt for a look
+        if is_large or (candidate.coarsened and self.table is not None):  # no model is learnt for a look
             return None
         return Question(self.known(candidate), candidate.by_name, secret).exact_rows()
 
@@ -219,7 +221,8 @@ class AtDelta(Gauge):
         for place, secret in enumerate(self.limits):
             beta = BETA / 2**attempt
             question = Question(belief, candidate.by_name, secret)
-            draws = fewer if question.wanted_draws(self.delta, beta, None) is not None else None
+            most = question.wanted_draws(self.delta, beta, None)
+            draws = None if most is None else min(most, fewer)
             drawn = leakage_at(belief, plan, secret, self.delta, draws=draws, beta=beta, seed=seed + place)
             bounds[secret] = drawn.upper
         return bounds
@@ -238,11 +241,6 @@ class AtDelta(Gauge):
         claim: Claim = "certified" if len(beyond) > 1 else joint_claim(Plan(candidate.releases).channels())
         return Bound(value, "model" if self.belief.is_model else claim, SAMPLED)
 
-    def _known(self, coarsened: Mapping[str, Coarsening]) -> Belief:
-        if self.table is None:
-            return coarse_belief(self.belief, coarsened)
-        return Belief.population_of(coarse_belief(self.table, coarsened))
-
     def _common(self, secret: str, *, quick: bool) -> CommonLooks:
         if (secret, quick) not in self._draws:
             delta = max(self.delta, _QUICK_DELTA) if quick else self.delta
@@ -255,13 +253,18 @@ class AtDelta(Gauge):
 def gauge_of(audit: Audit, limits: Mapping[str, float]) -> Gauge:
     """Return the gauge of the adversary who decides in an audit."""
     decider: AdversaryName = audit.decide_by
-    belief = audit.belief
+    belief = known = audit.belief
+    is_modelled = any(item.model is not None for item in audit.secrets.values())
+    is_tree = decider == "tree" or (decider in ("model", "model guess") and is_modelled)
+    if decider == "population" and audit.population is not None:
+        known = audit.population
+    elif is_tree:
+        known = Belief.tree_of(belief)
+    table = None if known is belief else belief
     if is_told(audit) and audit.delta is not None:
-        if decider == "population" and audit.population is not None:
-            return AtDelta(audit.population, limits, delta=audit.delta, table=belief)
-        return AtDelta(belief, limits, delta=audit.delta)
+        return AtDelta(known, limits, table, delta=audit.delta)
     view: View = "guess" if decider in ("guess", "model guess") else "report"
-    return WorstCase(belief, limits, view=view, is_tree=decider in ("model", "model guess"))
+    return WorstCase(known, limits, table, view=view, is_tree=is_tree)
 
 
 def is_told(audit: Audit) -> bool:
@@ -271,11 +274,6 @@ def is_told(audit: Audit) -> bool:
 
 def deciding(item: SecretAudit) -> Bound:
     """Return the figure that decides whether a secret keeps its limit."""
-    if item.deciding is not None:
-        upper = item.deciding.leakage.upper
-        # no figure at delta is above the worst case
-        worst = item.worst_case.upper
-        return worst if item.decide_by == "table" and worst.value < upper.value else upper
-    if item.decide_by in ("model", "model guess") and item.model is not None:
-        return item.model
-    return item.total.upper if item.decide_by == item.adversary else item.worst_case.upper
+    upper, worst = item.decisive, item.worst_case.upper
+    # no figure at delta is above the worst case
+    return worst if item.decide_by == "table" and worst.value < upper.value else upper

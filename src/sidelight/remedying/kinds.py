@@ -131,7 +131,9 @@ class Search:
             if sure is not None:
                 yield self._priced("budgets", self._budget_words(sure[0]), *sure)
                 return
-        self.missing["budgets"] = "no lower budgets keep the limits: something is released without noise."
+        is_bare = any(item.epsilon is None for item in self.start.releases)
+        why = "something is released without noise" if is_bare else "they would have to be next to nothing"
+        self.missing["budgets"] = f"no lower budgets keep the limits: {why}."
 
     @cached_property
     def _ways(self) -> Rates | None:
