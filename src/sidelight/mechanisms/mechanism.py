@@ -103,12 +103,12 @@ class Mechanism(ABC):
         return cls.tried
 
     @classmethod
-    def relative(cls, parameters: Mapping[str, Any], epsilon: float) -> Mapping[str, Any]:  # noqa: ARG003
-        """Return parameters that mean the same at every budget as these do at `epsilon`.
+    def relative(cls, given: Mapping[str, Any], epsilon: float | None) -> Mapping[str, Any]:  # noqa: ARG003
+        """Return parameters that mean the same at every budget as those given do at `epsilon`.
 
-        Those that are budgets themselves become shares of it.
+        Those that are budgets themselves become shares of it; those that decide on it are left out.
         """
-        return parameters
+        return given
 
     # What it spends and reveals.
 
@@ -116,6 +116,14 @@ class Mechanism(ABC):
     @abstractmethod
     def epsilon(self) -> float:
         """The realised budget of one report."""
+
+    @property
+    def epsilon_unlimited(self) -> float:
+        """What unlimited reports of one value through one kept response really spend.
+
+        This is what the nominal budget bounds. Where nothing is added to the response, all reports are one.
+        """
+        return self.epsilon
 
     @property
     def delta(self) -> float:

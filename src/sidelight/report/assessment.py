@@ -220,7 +220,7 @@ def _risk_row(item: SecretAudit) -> tuple[Cell, ...]:
 
 
 def _measures(audit: Audit) -> tuple[str, ...]:
-    budgets = [release.randomiser().epsilon for release in audit.plan.releases]
+    budgets = [release.spent for release in audit.plan.releases]
     ends = f"budgets from {min(budgets):.4g} to {max(budgets):.4g}".replace("inf", "∞")
     said = [f"Taken: every attribute is randomised on the person’s side, with {ends}."]
     use = expected_use(audit)
