@@ -534,6 +534,10 @@ def test_noise_that_is_given_gives_way_where_budgets_are_searched():
         moved = release.at(epsilon)
         assert moved.randomiser().epsilon_unlimited == pytest.approx(epsilon)
         assert moved.parameters == {"q": 0.9}
+    belief = sl.Belief.from_joint(np.array([[0.3, 0.2], [0.1, 0.4]]), ["x", "u"])
+    given = sl.Release(belief.schema["u"], "rappor", times=30, parameters={"f": 0.5}, memory="kept")
+    found = sl.calibrate(belief, limit=1.0, plan=sl.Plan((given,)))
+    assert found.plan["u"].channel().epsilon == pytest.approx(1.0, rel=1e-3)
 
 
 def test_a_plan_of_kept_responses_is_calibrated_and_keeps_its_memory():
