@@ -68,8 +68,9 @@ class Release:
     Attributes:
         attribute: the attribute and its alphabet.
         mechanism: the mechanism's name.
-        epsilon: the nominal budget of one report; None for "identity" and "withheld", which have none, and
-            where a mechanism's parameters determine it.
+        epsilon: the nominal budget of one report, of longitudinal mechanisms that of unlimited reports from
+            a kept response; None for "identity" and "withheld", which have none, and where a mechanism's
+            parameters determine it.
         times: how many reports each person sends.
         parameters: further parameters of the mechanism.
         reason: why this attribute is collected, and in this way, in words.
@@ -111,8 +112,6 @@ class Release:
 
     def at(self, epsilon: float) -> Release:
         """Return the release at another budget; parameters that are budgets follow in proportion."""
-        if self.epsilon is None:
-            return replace(self, epsilon=epsilon)
         held = mechanism_class(self.mechanism).relative(self.parameters, self.epsilon)
         return replace(self, epsilon=epsilon, parameters=held)
 
@@ -135,6 +134,12 @@ class Release:
         if self.times == 1:
             return ""
         return f", {self.times} times" + (" from a kept response" if self.keeps else "")
+
+    @property
+    def spent(self) -> float:
+        """What all reports of one value together really spend, each of them at its own delta."""
+        mechanism, count = self.sent()
+        return count * mechanism.epsilon
 
     def channel(self) -> Channel:
         """Return the channel of all this attribute's reports of one value together."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import sidelight as sl
 from sidelight.auditing import Sampling
 from sidelight.comparison import changes, check, compare
-from sidelight.comparison.changes import WHOLE
+from sidelight.comparison.changes import WHOLE, spent
 from sidelight.protocols import planned
 from sidelight.report.page import render
 from sidelight.report.plans import (
@@ -272,6 +272,27 @@ def test_a_check_with_data_judges_as_the_audit_does(belief: sl.Belief, plan: sl.
         found = check(limited, belief)
         assert found.is_fit == sl.audit(belief, limited).is_within
         assert found.to_dict()["within_limits"] == found.is_fit
+
+
+def test_a_check_says_what_the_budget_of_a_kept_response_bounds() -> None:
+    colour = sl.categorical("colour", ["red", "green", "blue"])
+
+    def said(*releases: sl.Release) -> list[str]:
+        found = check(sl.Plan(releases)).findings
+        return [item.text for item in found if "udget of colour" in item.text]
+
+    kept = sl.Release(colour, "l-grr", 2.0)
+    unlimited = "The budget of colour bounds unlimited reports from one kept response"
+    assert said(kept) == [f"{unlimited}; the first report spends 1."]
+    fresh = replace(kept, memory="fresh")
+    assert said(fresh) == [f"{unlimited}; responses are not kept, and every report spends 1."]
+    assert said(sl.Release(colour, "grr", 2.0, times=9, memory="kept")) == []
+    half = "The nominal budget of colour is 2, the realised one 1."
+    assert said(sl.Release(colour, "dbitflip", 2.0, parameters={"d": 1})) == [half]
+    assert [spent(item) for item in (kept, fresh)] == ["2", "2 (realised 1)"]
+    assert [replace(kept, times=9, memory=way).spent for way in ("kept", "fresh")] == pytest.approx(
+        [2.0, 9.0], abs=1e-3
+    )
 
 
 def test_a_check_names_what_protects_little(plan: sl.Plan) -> None:

@@ -527,6 +527,19 @@ def test_a_first_budget_follows_where_budgets_are_searched(name: str):
         assert budgets == pytest.approx([min(0.75 * epsilon, most)] * 2, rel=1e-5)
 
 
+def test_noise_that_is_given_gives_way_where_budgets_are_searched():
+    colour = sl.categorical("colour", ["red", "green", "blue"])
+    release = sl.Release(colour, "rappor", parameters={"f": 0.5, "q": 0.9}, memory="kept")
+    for epsilon in (0.5, 5.0):
+        moved = release.at(epsilon)
+        assert moved.randomiser().epsilon_unlimited == pytest.approx(epsilon)
+        assert moved.parameters == {"q": 0.9}
+    belief = sl.Belief.from_joint(np.array([[0.3, 0.2], [0.1, 0.4]]), ["x", "u"])
+    given = sl.Release(belief.schema["u"], "rappor", times=30, parameters={"f": 0.5}, memory="kept")
+    found = sl.calibrate(belief, limit=1.0, plan=sl.Plan((given,)))
+    assert found.plan["u"].channel().epsilon == pytest.approx(1.0, rel=1e-3)
+
+
 def test_a_plan_of_kept_responses_is_calibrated_and_keeps_its_memory():
     joint = np.array([[0.3, 0.1, 0.1], [0.05, 0.15, 0.3]])
     belief = sl.Belief.from_joint(joint, ["x", "u"])
@@ -541,6 +554,42 @@ def test_a_plan_of_kept_responses_is_calibrated_and_keeps_its_memory():
     values, saturated = sl.audit(belief, sl.Plan((release,)), ["x"]).curve("x", "u", [0.1, 1.0, 2.0])
     assert values == sorted(values)
     assert values[-1] <= saturated
+
+
+@pytest.mark.parametrize(("size", "epsilon", "times"), [(2, 2.0, 3_000), (4, 60.0, 20), (2, 3.0, 16_000)])
+def test_counts_too_rare_for_doubles_are_bounded_by_the_memo(size: int, epsilon: float, times: int):
+    """They are no certainty: a column in which one value has rounded to 0 would say infinity."""
+    rounds = Rounds(create("l-grr", size, epsilon, share=0.9), times)
+    assert isinstance(rounds.channel, DegradedChannel)
+    assert rounds.channel.epsilon == rounds.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("epsilon", [60.0, 200.0])
+def test_many_rounds_at_a_large_budget_are_stated(name: str, epsilon: float):
+    """A double cannot tell the rates from 1 there."""
+    oracle = create(name, 4, epsilon)
+    rounds = Rounds(oracle, 30)
+    assert oracle.epsilon <= rounds.channel.epsilon <= epsilon
+    assert rounds.guess_rate is None or oracle.epsilon < 1 or 0.5 < rounds.guess_rate <= 1
+    likely = rounds.likelihoods(rounds.randomise([0, 1, 2, 3], seed=1))
+    assert np.isfinite(likely).all()
+    assert (likely.max(axis=1) == 1).all()
+
+
+def test_a_million_rounds_of_many_bits_have_a_guess():
+    accuracy = Rounds(create("l-sue", 1_000, 4.0), 10**6).guess_rate
+    memo = create("sue", 1_000, 4.0).guess_rate
+    assert accuracy == pytest.approx(memo, rel=1e-6)
+    assert create("l-sue", 1_000, 4.0).pair_law(10**6) is None
+
+
+@pytest.mark.parametrize("name", [*ORACLES, "dbitflip"])
+def test_it_is_said_whether_estimates_add_up(name: str):
+    oracle = create(name, 4, 2.0)
+    one = Rounds(oracle, 3) if isinstance(oracle, Longitudinal) else oracle
+    estimate = one.estimate(one.aggregate(one.randomise(np.arange(200) % 4, seed=3)))
+    assert one.adds_up == math.isclose(estimate.sum(), 1, abs_tol=1e-9)
 
 
 def test_too_many_counts_to_list_are_bounded_by_the_memo():

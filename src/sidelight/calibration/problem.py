@@ -253,8 +253,8 @@ def choice_of(
                 raise InputError(f"{attribute.name!r} is {name} and has no budget; it cannot be fixed.")
             releases += [] if kind.estimates == "nothing" else [Release(attribute, name, reason=reason)]
             continue
-        kept = given.parameters if given and name == given.mechanism else {}
-        kept = kept if given is None or given.epsilon is None else kind.relative(kept, given.epsilon)
+        is_same = given is not None and name == given.mechanism
+        kept = kind.relative(given.parameters, given.epsilon) if given and is_same else {}
         times, memory = (given.times, given.memory) if given else (1, None)
         releases.append(Release(attribute, name, fixed.get(attribute.name, 1.0), times, kept, reason, memory))
     if not releases:

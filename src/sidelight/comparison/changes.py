@@ -117,8 +117,12 @@ def way(release: Release) -> str:
 
 
 def spent(release: Release) -> str:
-    """Write the budget of a report, beside the realised one where they differ; nothing for withheld ones."""
-    realised = release.randomiser().epsilon
+    """Write the budget, beside the realised one where they differ; nothing for withheld ones.
+
+    It is that of a report; where responses are kept, that of unlimited reports.
+    """
+    mechanism = release.randomiser()
+    realised = mechanism.epsilon_unlimited if release.keeps else mechanism.epsilon
     if release.epsilon is None:
         return f"realised {number(realised)}" if realised else ""
     is_other = not math.isclose(realised, release.epsilon, rel_tol=_NOTABLE)

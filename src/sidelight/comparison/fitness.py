@@ -91,7 +91,8 @@ def _budget_findings(plan: Plan) -> list[Finding]:
     """Compare what each mechanism realises with what is asked of it, and name what protects little."""
     found = []
     for item in plan.releases:
-        realised = item.randomiser().epsilon
+        mechanism = item.randomiser()
+        realised = mechanism.epsilon
         if not mechanism_class(item.mechanism).has_budget:
             if realised > 0:
                 found.append(Finding("warning", f"{item.name} is released without noise ({item.mechanism})."))
@@ -99,16 +100,27 @@ def _budget_findings(plan: Plan) -> list[Finding]:
             found.append(
                 Finding("warning", f"{item.name} is hardly protected: its budget is {budget(realised)}.")
             )
-        if item.epsilon is not None and abs(realised - item.epsilon) > _NOTABLE * item.epsilon:
-            spent = f"is {budget(item.epsilon)}, the realised one {budget(realised)}"
-            level: Level = "fault" if realised > item.epsilon else "note"
-            found.append(Finding(level, f"The nominal budget of {item.name} {spent}."))
+        found += _nominal(item, mechanism.epsilon_unlimited, realised)
         if item.times > 1:
             spent = budget(item.channel().epsilon)
             often = f"{item.name} is reported {item.times} times, {_noise(item)}: {spent} in all"
             found.append(Finding("warning", f"{often}; no collection does that yet."))
     total = math.fsum(item.channel().epsilon for item in plan.releases)
     return [*found, Finding("note", f"All reports of a person together have a budget of {budget(total)}.")]
+
+
+def _nominal(item: Release, bounded: float, realised: float) -> list[Finding]:
+    """Compare the nominal budget with what it bounds, and say where that is more than one report."""
+    found, nominal = [], item.epsilon
+    if nominal is not None and abs(bounded - nominal) > _NOTABLE * nominal:
+        spent = f"is {budget(nominal)}, the realised one {budget(bounded)}"
+        level: Level = "fault" if bounded > nominal else "note"
+        found.append(Finding(level, f"The nominal budget of {item.name} {spent}."))
+    if bounded - realised > _NOTABLE * bounded:
+        unlimited = f"The budget of {item.name} bounds unlimited reports from one kept response"
+        one = "the first report spends" if item.keeps else "responses are not kept, and every report spends"
+        found.append(Finding("note", f"{unlimited}; {one} {budget(realised)}."))
+    return found
 
 
 def _noise(item: Release) -> str:

@@ -6,9 +6,9 @@ from sidelight.mechanisms.channel import FavouringChannel as FavouringChannel, a
 from sidelight.mechanisms.channel import GaussianChannel as GaussianChannel
 from sidelight.mechanisms.channel import ImplicitChannel as ImplicitChannel, LaplaceChannel as LaplaceChannel
 from sidelight.mechanisms.reports import Grid as Grid, ReportForm as ReportForm
-from sidelight.mechanisms.mechanism import MECHANISMS as MECHANISMS, Aggregate as Aggregate
-from sidelight.mechanisms.mechanism import Mechanism as Mechanism, create as create, make as make
-from sidelight.mechanisms.mechanism import mechanism_class as mechanism_class
+from sidelight.mechanisms.mechanism import Aggregate as Aggregate, Mechanism as Mechanism
 from sidelight.mechanisms.oracle import FrequencyOracle as FrequencyOracle
+from sidelight.mechanisms.register import MECHANISMS as MECHANISMS, create as create, make as make
+from sidelight.mechanisms.register import mechanism_class as mechanism_class
 from sidelight.mechanisms.reports import Reports as Reports, reports_from_arrow as reports_from_arrow
 from sidelight.mechanisms.reports import reports_to_arrow as reports_to_arrow

@@ -31,7 +31,7 @@ class Kept(Mechanism):
         """What names the channel: its kind, the number of values and its thresholds, in decimals.
 
         Equal channels have equal names, whatever they were made from, so that all who ask through one
-        channel get one and the same response.
+        channel, about the same values in the same order, get one and the same response.
         """
 
     @property

@@ -1,4 +1,4 @@
-"""The contract of a mechanism, and the register of those that exist."""
+"""The contract of a mechanism."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.bits import code_type as code_type
-from sidelight.foundation.errors import InputError, TooLargeError, check_choice, check_whole, invalid
+from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.mechanisms.channel import Channel, DenseChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
 from sidelight.mechanisms.checks import check_list as check_list
@@ -103,12 +102,12 @@ class Mechanism(ABC):
         return cls.tried
 
     @classmethod
-    def relative(cls, parameters: Mapping[str, Any], epsilon: float) -> Mapping[str, Any]:  # noqa: ARG003
-        """Return parameters that mean the same at every budget as these do at `epsilon`.
+    def relative(cls, given: Mapping[str, Any], epsilon: float | None) -> Mapping[str, Any]:  # noqa: ARG003
+        """Return parameters that mean the same at every budget as those given do at `epsilon`.
 
-        Those that are budgets themselves become shares of it.
+        Those that are budgets themselves become shares of it; those that decide on it are left out.
         """
-        return parameters
+        return given
 
     # What it spends and reveals.
 
@@ -116,6 +115,14 @@ class Mechanism(ABC):
     @abstractmethod
     def epsilon(self) -> float:
         """The realised budget of one report."""
+
+    @property
+    def epsilon_unlimited(self) -> float:
+        """What unlimited reports of one value through one kept response really spend.
+
+        This is what the nominal budget bounds. Where nothing is added to the response, all reports are one.
+        """
+        return self.epsilon
 
     @property
     def delta(self) -> float:
@@ -351,58 +358,6 @@ class Mechanism(ABC):
         """Return each report read as if it were the true code; None where it is no single value."""
         del reports
         return None
-
-
-MECHANISMS: dict[str, str] = {
-    "grr": "sidelight.mechanisms.grr:RandomisedResponse",
-    "sue": "sidelight.mechanisms.unary:SymmetricUnary",
-    "oue": "sidelight.mechanisms.unary:OptimisedUnary",
-    "rappor": "sidelight.mechanisms.longitudinal.rappor:Rappor",
-    "blh": "sidelight.mechanisms.hashing:BinaryHashing",
-    "olh": "sidelight.mechanisms.hashing:OptimisedHashing",
-    "she": "sidelight.mechanisms.histogram:SummedHistogram",
-    "the": "sidelight.mechanisms.histogram:ThresholdedHistogram",
-    "ss": "sidelight.mechanisms.subset:SubsetSelection",
-    "exp": "sidelight.mechanisms.exponential:Exponential",
-    "hadamard": "sidelight.mechanisms.hadamard:HadamardResponse",
-    "laplace": "sidelight.mechanisms.numeric:Laplace",
-    "gaussian": "sidelight.mechanisms.numeric:Gaussian",
-    "discrete-laplace": "sidelight.mechanisms.numeric:DiscreteLaplace",
-    "interval": "sidelight.mechanisms.exponential:Interval",
-    "l-grr": "sidelight.mechanisms.longitudinal.response:LongitudinalRandomisedResponse",
-    "l-sue": "sidelight.mechanisms.longitudinal.unary:LongitudinalSymmetric",
-    "l-oue": "sidelight.mechanisms.longitudinal.unary:LongitudinalOptimised",
-    "l-osue": "sidelight.mechanisms.longitudinal.unary:LongitudinalOptimisedSymmetric",
-    "loloha": "sidelight.mechanisms.longitudinal.response:LongitudinalHashing",
-    "dbitflip": "sidelight.mechanisms.longitudinal.bit_flips:BitFlips",
-    "identity": "sidelight.mechanisms.plain:Identity",
-    "withheld": "sidelight.mechanisms.plain:Withheld",
-    "any": "sidelight.mechanisms.plain:Unspecified",
-}
-"""Every mechanism's name and where its class is; a class is loaded when it is asked for."""
-
-
-def create(name: str, size: int, epsilon: float | None = None, **parameters: Any) -> Mechanism:
-    """Return the mechanism called `name` for `size` values at nominal budget `epsilon`.
-
-    >>> round(create("grr", 4, 1.0).epsilon, 9)
-    1.0
-    >>> create("withheld", 4).epsilon
-    0.0
-    """
-    return make(name, size, epsilon, parameters)
-
-
-def make(name: str, size: int, epsilon: float | None, parameters: Mapping[str, Any]) -> Mechanism:
-    """Return the mechanism called `name`; like `create`, with the parameters as one mapping."""
-    return mechanism_class(name).from_plan(size, epsilon, parameters)
-
-
-def mechanism_class(name: str) -> type[Mechanism]:
-    """Return the class of the mechanism called `name`."""
-    check_choice("mechanism", name, MECHANISMS)
-    found: type[Mechanism] = resolve_name(MECHANISMS[name])
-    return found
 
 
 def check_estimable(aggregate: Aggregate, sums: int, name: str) -> None:

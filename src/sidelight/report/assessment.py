@@ -221,7 +221,7 @@ def _risk_row(item: SecretAudit) -> tuple[Cell, ...]:
 
 
 def _measures(audit: Audit) -> tuple[str, ...]:
-    budgets = [release.randomiser().epsilon for release in audit.plan.releases]
+    budgets = [release.spent for release in audit.plan.releases]
     least, most = (f"{end:.4g}".replace("inf", "∞") for end in (min(budgets), max(budgets)))
     ends = f"a budget of {most}" if least == most else f"budgets from {least} to {most}"
     said = [f"Taken: every attribute is randomised on the person’s side, with {ends}."]

@@ -153,7 +153,7 @@ def _hover(arrow: Arrow) -> str:
 def _node_hover(audit: Audit, name: str) -> str:
     released = "not released"
     if name in audit.plan.names:
-        released = f"released with ε = {budget(audit.plan[name].randomiser().epsilon)}"
+        released = f"released with ε = {budget(audit.plan[name].spent)}"
     if name not in audit.secrets:
         return paragraph(name, f"{released}; not a secret of this audit")
     item = audit.secrets[name]

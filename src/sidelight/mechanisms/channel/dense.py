@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement
+from itertools import combinations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -120,11 +120,10 @@ def report_counts(reports: int, times: int) -> Whole:
     >>> report_counts(2, 2).tolist()
     [[2, 0], [1, 1], [0, 2]]
     """
-    chosen = np.array(list(combinations_with_replacement(range(reports), times)), dtype=np.intp)
-    counts = np.zeros((len(chosen), reports), dtype=np.int64)
-    for column in chosen.reshape(len(counts), times).T:
-        counts[np.arange(len(counts)), column] += 1
-    return counts
+    # Reports - 1 bars among as many places more than reports are sent; between two bars lies a count.
+    places = times + reports - 1
+    bars = np.array(list(combinations(range(places), reports - 1)), dtype=np.int64).reshape(-1, reports - 1)
+    return np.asarray(np.diff(bars, axis=1, prepend=-1, append=places)[::-1] - 1)
 
 
 def largest_ratio(cells: Array) -> float:

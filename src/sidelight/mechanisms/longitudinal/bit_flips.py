@@ -83,11 +83,6 @@ class BitFlips(CodedMechanism, Kept, Remembers):
         return self.epsilon
 
     @property
-    def epsilon_unlimited(self) -> float:
-        """What unlimited reports of one value spend: the same as one, as they are all the same."""
-        return self.epsilon
-
-    @property
     def epsilon_instant(self) -> float:
         """What a report says about the memo: everything, as it is the memo. Only epochs bound changes."""
         return math.inf
@@ -188,6 +183,11 @@ class BitFlips(CodedMechanism, Kept, Remembers):
         p, q = map(float, self.bit_rates)
         squares = (share * (p * p * p + q * q * q) + (1 - share) * p * q) / (p - q) ** 2
         return np.asarray((self.size / self.asked * squares - share**2) / count)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether estimates add up to 1: each bit has noise of its own."""
+        return False
 
     def likelihoods(self, reports: Reports) -> Array:
         """Return p/q, q/p or 1 for a value whose bit is set, not set or not sent, over the largest."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +16,7 @@ from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms.checks import check_codes
 from sidelight.mechanisms.kept import Kept
-from sidelight.mechanisms.longitudinal.memory import Memory, Topic
+from sidelight.mechanisms.longitudinal.memory import Memory, Topic, prefixed
 from sidelight.mechanisms.longitudinal.oracle import Longitudinal
 from sidelight.mechanisms.mechanism import Mechanism
 from sidelight.mechanisms.reports import Reports
@@ -107,9 +110,23 @@ class Device:
         return check_whole("value", value, at_least=0, at_most=self.attribute.size - 1)
 
 
+@lru_cache(maxsize=256)
+def meaning(attribute: Attribute) -> str:
+    """Return what the codes of an attribute mean, as a digest: labels in order, edges, and merged values.
+
+    Two askers whose alphabets differ must not get responses from the same words. If one lists three values
+    the other way round, a lie is "the next value" to both and another label to each: two different answers
+    would leave only the third, true value.
+    """
+    edges = [struct.pack(">d", edge + 0.0).hex() for edge in attribute.edges]  # -0.0 is the edge 0.0
+    groups = [attribute.values, edges, *((label, *raws) for label, raws in attribute.merged)]
+    texts = [text for group in groups for text in (str(len(group)), *group)]
+    return hashlib.sha256(prefixed(texts)).hexdigest()
+
+
 def recalled(stored: Kept, attribute: Attribute, memory: Memory, epoch: str, code: int) -> Reports:
     """Return the memo of a code: for one memory, channel, attribute, epoch and value the same for ever."""
-    channel, name = stored.identity, attribute.name
+    channel, name = f"{stored.identity} {meaning(attribute)}", attribute.name
     shared = memory.words(Topic("shared", channel, name, epoch, ""), stored.shared_words)
     subject = stored.subject(code, shared) or attribute.values[code]
     words = memory.words(Topic("response", channel, name, epoch, subject), stored.memo_words)

@@ -2,9 +2,9 @@
 
 A memo must depend on nothing but its *topic*: the channel, the attribute, the epoch and the value. If the
 channel were left out, two askers with different budgets would get answers from the same words, which differ
-only for some values, and so reveal it; if the attribute were, different answers to two questions would prove
-different values; if the epoch were, a new epoch would link to the old one. Who knows the secret knows the
-noise.
+only for some values, and so reveal it; so they would if codes meant one thing to one and another to the
+other. If the attribute were left out, different answers to two questions would prove different values; if
+the epoch were, a new epoch would link to the old one. Who knows the secret knows the noise.
 
 A *stored* memory draws words from the operating system and keeps them. A *keyed* one keeps a secret of 32
 bytes and makes the words anew each time, with HMAC-SHA256 in counter mode (NIST SP 800-108, section 4.1):
@@ -23,7 +23,8 @@ import hmac
 import os
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -49,7 +50,7 @@ class Topic:
 
     Attributes:
         purpose: "response" for the words of a response, "shared" for those that do not depend on the value.
-        channel: the permanent channel, see `Kept.identity`.
+        channel: the permanent channel, see `Kept.identity`, and the meaning of its codes.
         attribute: the attribute's name.
         epoch: in which the memo holds.
         subject: the value's label, or its bucket; empty where the words are shared.
@@ -68,8 +69,7 @@ class Topic:
 
     def encoded(self) -> bytes:
         """Return the topic as bytes that no other topic has."""
-        parts = [part.encode() for part in self.fields]
-        return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        return prefixed(self.fields)
 
 
 class Memory(ABC):
@@ -191,6 +191,12 @@ class StoredMemory(Memory):
         return MemoryFile(version=MEMORY_VERSION, words=words, frozen=self._frozen_file())
 
 
+def prefixed(texts: Iterable[str]) -> bytes:
+    """Return texts as bytes that no others have: each as its length in four bytes, and its UTF-8 bytes."""
+    parts = [text.encode() for text in texts]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
 def keyed_words(secret: bytes, topic: Topic, count: int) -> Words:
     """Return the first words of a topic under a secret, see the module."""
     blocks, encoded = -(-_check_count(count) // _BLOCK_WORDS), topic.encoded()
@@ -223,12 +229,17 @@ def _read(path: Path) -> MemoryFile:
     parsed = versioned(MemoryFile, data, str(path), MEMORY_VERSION, "memory")
     if parsed.secret is not None and parsed.words:
         raise InputError(f"{path} has both a secret and stored words; a memory has one of them.")
+    holding = Counter((item.attribute, item.epoch) for item in parsed.frozen)
+    if twice := [key for key, count in holding.items() if count > 1]:
+        name, epoch = twice[0]
+        raise InputError(f"{path} is damaged: two values of {name!r} hold in the epoch {epoch!r}.")
     return parsed
 
 
 def _holds(mine: MemoryFile, there: MemoryFile) -> bool:
     """Whether nothing that is on file is missing or different."""
-    return mine.words.items() >= there.words.items() and all(item in mine.frozen for item in there.frozen)
+    known, old = ({(x.attribute, x.epoch, x.value) for x in item.frozen} for item in (mine, there))
+    return mine.words.items() >= there.words.items() and known >= old
 
 
 def _decoded(text: str, path: str | Path) -> bytes:

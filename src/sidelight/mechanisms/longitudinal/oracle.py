@@ -21,7 +21,7 @@ from sidelight.foundation.arrays import Array, Words
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms.channel import Channel
-from sidelight.mechanisms.checks import check_codes
+from sidelight.mechanisms.checks import check_codes, need_budget
 from sidelight.mechanisms.exact import WORDS, check_factor, exp_below, log_factor, store
 from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.longitudinal.budgets import Rates
@@ -39,11 +39,6 @@ class Remembers(Mechanism):
     @abstractmethod
     def budget_of(self, times: int) -> float:
         """Return what `times` reports of one value through one memo really spend, exactly."""
-
-    @property
-    @abstractmethod
-    def epsilon_unlimited(self) -> float:
-        """What unlimited reports of one value through one memo really spend."""
 
     @property
     @abstractmethod
@@ -200,14 +195,12 @@ class TwoBudgets(Longitudinal):
     share: float | None = None
 
     @classmethod
-    def relative(cls, parameters: Mapping[str, Any], epsilon: float) -> Mapping[str, Any]:
+    def relative(cls, given: Mapping[str, Any], epsilon: float | None) -> Mapping[str, Any]:
         """Return the first report's budget as a share, see `Mechanism.relative`."""
-        others = {name: value for name, value in parameters.items() if name != "first"}
-        return (
-            others
-            if others.keys() == parameters.keys()
-            else {**others, "share": parameters["first"] / epsilon}
-        )
+        if "first" not in given:
+            return given
+        others = {name: value for name, value in given.items() if name != "first"}
+        return {**others, "share": given["first"] / need_budget(cls.name, epsilon)}
 
     @property
     def first_budget(self) -> float:

@@ -81,6 +81,12 @@ class Rappor(LongitudinalBits):
             cls(size, epsilon, **parameters)  # raises where f spends more than the budget
         return cls.with_noise(size, **parameters)
 
+    @classmethod
+    def relative(cls, given: Mapping[str, Any], epsilon: float | None) -> Mapping[str, Any]:
+        """Return p and q: f decides on the budget, see `Mechanism.relative`."""
+        del epsilon
+        return {name: value for name, value in given.items() if name != "f"}
+
     def at(self, nominal_budget: float) -> Self:
         """Return RAPPOR by another budget, which replaces a given f."""
         return replace(self, nominal_budget=nominal_budget, f=None)

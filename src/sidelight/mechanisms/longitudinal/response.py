@@ -43,6 +43,8 @@ from sidelight.mechanisms.reports import Reports
 
 _MOST_LISTED = 1 << 14
 """Channels list so many counts at most."""
+_LEAST_LISTED = 1e-260
+"""They list no counts that are less likely: a probability that rounds to 0 would be a false certainty."""
 
 
 class LongitudinalResponse(TwoBudgets):
@@ -198,7 +200,8 @@ class LongitudinalRandomisedResponse(OneCode, LongitudinalResponse):
     def kept_channel(self, times: int) -> Channel:
         """Return the law of all counts as a matrix; where they are too many, the memo's own bounds."""
         budget = self.budget_of(times)
-        if (listed := self.cell_law(times, _MOST_LISTED)) is not None:
+        listed = self.cell_law(times, _MOST_LISTED)
+        if listed is not None and listed[0].min() > _LEAST_LISTED:
             law, counts = listed
             return CountedChannel(law / law.sum(axis=1, keepdims=True), budget, counts)
         return DegradedChannel(self.stored.channel, budget, self.channel)
@@ -210,7 +213,7 @@ class LongitudinalRandomisedResponse(OneCode, LongitudinalResponse):
             return None
         law, counts = listed
         best = counts == counts.max(axis=1, keepdims=True)
-        return float(law[0] @ (best[:, 0] / best.sum(axis=1)))
+        return min(float(law[0] @ (best[:, 0] / best.sum(axis=1))), 1.0)
 
     def pair_law(self, times: int) -> Array | None:
         """Return the law of what tells two values apart, (2, counts); None where it cannot be listed."""

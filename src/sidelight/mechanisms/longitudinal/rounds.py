@@ -110,6 +110,11 @@ class Rounds(Mechanism):
         spread = marked * (1 - marked) + fresh / (self.times * gap**2)
         return np.asarray(spread / (count * memo_gap**2))
 
+    @property
+    def adds_up(self) -> bool:
+        """As one report of the oracle does."""
+        return self.oracle.adds_up
+
     def likelihoods(self, reports: Reports) -> Array:
         """Return Pr(counts | value), up to a factor for each person, see `Mechanism.likelihoods`."""
         logs = self.oracle.tally_logs(self.check(reports), reports.seeds, self.times)

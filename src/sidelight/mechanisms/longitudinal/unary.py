@@ -132,11 +132,14 @@ class LongitudinalBits(MarkedBits, Longitudinal):
     def bit_logs(self, times: int) -> tuple[Array, Array]:
         """Return ln f(p1, c) and ln f(q1, c) for c = 0..T ones of a bit, in a given order, shape (T + 1,)."""
         ones = np.arange(times + 1)
-        kept, made = map(float, self.instant_rates)
-        if_set = ones * math.log(kept) + (times - ones) * math.log1p(-kept)
-        if_clear = ones * math.log(made) + (times - ones) * math.log1p(-made)
-        p, q = map(float, self.permanent_rates)
-        true, other = (np.logaddexp(math.log(rate) + if_set, math.log1p(-rate) + if_clear) for rate in (p, q))
+        # Of exact rates: a double cannot tell the largest of them from 1.
+        if_set, if_clear = (
+            ones * log_factor(rate) + (times - ones) * log_factor(1 - rate) for rate in self.instant_rates
+        )
+        true, other = (
+            np.logaddexp(log_factor(rate) + if_set, log_factor(1 - rate) + if_clear)
+            for rate in self.permanent_rates
+        )
         return true, other
 
     def count_laws(self, times: int) -> tuple[Array, Array]:
@@ -170,8 +173,10 @@ class LongitudinalBits(MarkedBits, Longitudinal):
         budget = self.budget_of(times)
         return FavouringChannel(self.size, "all", math.exp(-budget), budget=budget)
 
-    def pair_law(self, times: int) -> Array:
+    def pair_law(self, times: int) -> Array | None:
         """Return the law of what tells two values apart: how often their two bits are set, (2, (T+1)^2)."""
+        if (times + 1) ** 2 > _MOST_CELLS:
+            return None
         true, other = self.count_laws(times)
         grid = np.stack([np.outer(true, other), np.outer(other, true)])
         return np.asarray(grid.reshape(2, -1))
@@ -184,11 +189,11 @@ class LongitudinalBits(MarkedBits, Longitudinal):
         """
         true, other = self.count_laws(times)
         upto = np.minimum(np.cumsum(other), 1.0)
-        below = np.concatenate([[0.0], upto[:-1]])
-        others = np.arange(self.size)
-        # The difference of powers over that of their bases, without a subtraction.
-        won = (upto[:, None] ** others * below[:, None] ** others[::-1]).sum(axis=1)
-        return float(true @ won) / self.size
+        with np.errstate(divide="ignore", invalid="ignore"):  # counts too rare for doubles
+            fall = np.log1p(-np.minimum(other / upto, 1.0))  # ln F(c-1) / F(c)
+            powers = np.where(fall < 0, np.expm1(self.size * fall) / np.expm1(fall), self.size)
+        won = upto ** (self.size - 1) * powers
+        return min(float(true @ won) / self.size, 1.0)
 
 
 @dataclass(frozen=True)
