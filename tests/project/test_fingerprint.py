@@ -39,6 +39,19 @@ def test_folders_globs_and_logs_of_databases_count(tmp_path: Path) -> None:
     assert Digests().of(str(tmp_path / "none.csv")) is None
 
 
+def test_names_of_folders_and_hidden_files_count(tmp_path: Path) -> None:
+    # a folder called year=2020 gives its rows a column, and DuckDB's patterns find hidden files
+    (tmp_path / "year=2020").mkdir()
+    (tmp_path / "year=2020" / "a.parquet").write_text("1")
+    whole, some = str(tmp_path), str(tmp_path / "*" / "*.parquet")
+    before = Digests().of(whole), Digests().of(some)
+    (tmp_path / "year=2020").rename(tmp_path / "year=2021")
+    moved = Digests().of(whole), Digests().of(some)
+    assert not set(before) & set(moved)
+    (tmp_path / "year=2021" / ".b.parquet").write_text("2")
+    assert Digests().of(some) != moved[1]
+
+
 def test_a_large_file_is_read_again_only_if_its_state_changed(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "large.csv"
     path.write_text("1" * 100)
