@@ -217,7 +217,7 @@ def test_every_change_is_computed_anew(run) -> None:
     people = Path("people.csv").read_text()
     Path("people.csv").write_text(people + people.splitlines()[-1] + "\n")
     assert not again(run)
-    for entry in Path("sidelight-report/.sidelight-cache").glob("audit-*/entry.json"):
+    for entry in Path("sidelight-report/.sidelight-cache").glob("said-audit-*/entry.json"):
         entry.write_text(entry.read_text().replace("diabetes", "diabetos"))
     assert not again(run), "a damaged memory is not trusted"
     assert again(run)

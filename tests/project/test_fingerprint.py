@@ -143,6 +143,15 @@ def test_old_entries_of_a_step_go_and_others_stay(cache: Cache) -> None:
     assert cache.get("plan", key_of("plan", {})) is not None
 
 
+def test_what_a_killed_process_left_goes_after_a_day(cache: Cache) -> None:
+    old, new = cache.folder / ".part-old", cache.folder / ".part-new"
+    for path in (old, new):
+        path.mkdir()
+    os.utime(old, (1, 1))
+    cache.open()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_the_key_holds_code_and_libraries(monkeypatch) -> None:
     keys = {key_of("audit", {}), key_of("plan", {}), key_of("audit", {"a": 1})}
     monkeypatch.setattr("sidelight.project.cache.code_version", lambda: "another")

@@ -45,7 +45,7 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
         "project": project.file.read_text("utf-8"), "terminal": _terminal(),
     }  # fmt: skip
     key, made = key_of(command, ingredients), _outputs(given)
-    entry = cache.get(command, key)
+    entry = cache.get(f"said-{command}", key)
     if entry is not None and entry.files.keys() == made.keys() and not _has_words(entry, made):
         _give_again(entry, made)
         return
@@ -63,7 +63,7 @@ def _keep(cache: Cache, command: str, key: str, facts: dict[str, Any], made: dic
     cache.open()
     with cache.workspace() as temporary:
         copies = {name: Path(shutil.copyfile(path, Path(temporary) / name)) for name, path in made.items()}
-        cache.put(command, key, facts, copies)
+        cache.put(f"said-{command}", key, facts, copies)
 
 
 def _read(digests: Digests, given: dict[str, Any]) -> dict[str, str | None]:
