@@ -12,6 +12,7 @@ from sidelight.belief.components import Component, log_mixture
 from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
 from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import invalid
+from sidelight.foundation.threads import one_thread
 from sidelight.schema import Schema
 
 
@@ -77,7 +78,8 @@ class SecretView:
         return self._logs(*divided), self._error(*divided)
 
     def _logs(self, others: Centred, own: Array | None) -> Array:
-        logs = [component.log_joint(others, self._place) for component in self.components]
+        with one_thread():
+            logs = [component.log_joint(others, self._place) for component in self.components]
         with np.errstate(divide="ignore", invalid="ignore"):
             joint = log_mixture(logs, self.shares) - np.log(self.prior)
             return np.asarray(joint if own is None else joint + np.log(own))
