@@ -176,7 +176,12 @@ def test_after_a_run_reports_and_plan_are_at_hand(run) -> None:
     assert "error" in json.dumps(estimated)
     attacked = json.loads(run("attack", "--json").out)
     assert "diabetes" in attacked["title"]
-    assert json.loads(run("collect", "-o", "r.parquet", "--json").out)["is_simulation"] is False
+    collected = run("collect", "-o", "r.parquet", "--json")
+    assert json.loads(collected.out)["is_simulation"] is False
+    assert "another limit" not in collected.err
+    Path("sidelight.toml").write_text(change_seed.replace("limit = 0.5", "limit = 0.25"))
+    assert "made for another limit of diabetes than" in run("collect", "-o", "s.parquet").err
+    Path("sidelight.toml").write_text(change_seed)
     assert run("estimate", "r.parquet").code == 0, "of real reports the truth is not known"
 
 

@@ -255,6 +255,7 @@ def _planned(command: str, project: Project, given: Given, written: set[str]) ->
             raise InputError(
                 f"{project.file} has no plan yet; `sidelight run` finds one. Or name --plan or --protocol."
             )
+        _warn_of_other_limits(project, Path(given["plan"]))
         yield {}
         return
     is_said = given.get("plan") is not None or given.get("plans") or given.get("mechanism") is not None
@@ -264,6 +265,18 @@ def _planned(command: str, project: Project, given: Given, written: set[str]) ->
     with TemporaryDirectory(prefix="sidelight-") as folder:
         plan = _stated_plan(project, given).write(Path(folder) / "stated.toml")
         yield {"plan": plan} | dict.fromkeys((*_RULES, "kinds"))  # by which the plan was made
+
+
+def _warn_of_other_limits(project: Project, path: Path) -> None:
+    """Say that a plan was made for other limits than the project has by now."""
+    from sidelight.plan import Plan
+
+    plan = Plan.read(path)
+    limits = {name: limit for name, limit in project.limits.items() if limit < math.inf}
+    others = [name for name, limit in limits.items() if plan.limit_of(name) != limit]
+    if others:
+        said = f"{path} was made for another limit of {', '.join(others[:5])} than {project.file} has now"
+        say(f"warning: {said}; `sidelight run` makes it anew.", err=True)
 
 
 def _stated_plan(project: Project, given: Given) -> Plan:
