@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import sidelight as sl
 from sidelight.belief.components import Component, LatentClasses, RecordKernel, TreeMixture
@@ -186,3 +187,19 @@ def test_joints_that_do_not_fit_in_memory_are_refused() -> None:
     with pytest.raises(sl.TooLargeError, match="the joint table of 30 attributes"):
         population.joint(population.schema.names)
     assert population.joint(["a3", "a1", "a2"]).shape == (2, 2, 2)
+
+
+def test_reports_are_weighed_by_one_thread_so_that_digits_do_not_depend_on_their_number(monkeypatch) -> None:
+    threads: set[int] = set()
+
+    def watched(*given: object) -> object:
+        threads.update(part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas")
+        return weigh(*given)  # type: ignore[arg-type]
+
+    weigh = TreeMixture.log_joint
+    monkeypatch.setattr(TreeMixture, "log_joint", watched)
+    table = sl.example("titanic")
+    population = sl.Belief.population_of(sl.Belief.from_data(table))
+    with threadpool_limits(limits=2, user_api="blas"):
+        population.view("survived").log_probabilities({"sex": np.full((3, table.schema["sex"].size), 0.5)})
+    assert threads == {1}

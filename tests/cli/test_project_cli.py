@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sidelight as sl
+from sidelight.cli.from_project import _about_reports
 from sidelight.sources.table import write_table
 
 TEXT = """
@@ -174,7 +176,12 @@ def test_after_a_run_reports_and_plan_are_at_hand(run) -> None:
     assert "error" in json.dumps(estimated)
     attacked = json.loads(run("attack", "--json").out)
     assert "diabetes" in attacked["title"]
-    assert json.loads(run("collect", "-o", "r.parquet", "--json").out)["is_simulation"] is False
+    collected = run("collect", "-o", "r.parquet", "--json")
+    assert json.loads(collected.out)["is_simulation"] is False
+    assert "another limit" not in collected.err
+    Path("sidelight.toml").write_text(change_seed.replace("limit = 0.5", "limit = 0.25"))
+    assert "made for another limit of diabetes than" in run("collect", "-o", "s.parquet").err
+    Path("sidelight.toml").write_text(change_seed)
     assert run("estimate", "r.parquet").code == 0, "of real reports the truth is not known"
 
 
@@ -215,7 +222,7 @@ def test_every_change_is_computed_anew(run) -> None:
     people = Path("people.csv").read_text()
     Path("people.csv").write_text(people + people.splitlines()[-1] + "\n")
     assert not again(run)
-    for entry in Path("sidelight-report/.sidelight-cache").glob("audit-*/entry.json"):
+    for entry in Path("sidelight-report/.sidelight-cache").glob("said-audit-*/entry.json"):
         entry.write_text(entry.read_text().replace("diabetes", "diabetos"))
     assert not again(run), "a damaged memory is not trusted"
     assert again(run)
@@ -226,6 +233,63 @@ def test_a_page_of_the_users_own_is_not_replaced_from_memory(run) -> None:
     Path("a.html").write_text("mine")
     shown = run("audit", "--report", "a.html")
     assert (shown.code, Path("a.html").read_text()) == (2, "mine")
+
+
+def test_what_is_written_meanwhile_is_not_remembered(run, monkeypatch) -> None:
+    before = Path("people.csv").read_text()
+
+    def read(*given: object, **options: object) -> object:
+        Path("people.csv").write_text(before + before.splitlines()[-1] + "\n")
+        return opened(*given, **options)
+
+    opened = sl.read
+    with monkeypatch.context() as patched:
+        patched.setattr(sl, "read", read)
+        run("audit")
+    Path("people.csv").write_text(before)
+    assert not again(run)
+
+
+def test_comments_of_a_plan_are_not_lost_from_memory(run) -> None:
+    plan = Path("p.toml")
+    run("audit", "--save-plan", plan)
+    plan.write_text(plan.read_text().replace("version = ", "# agreed in May\nversion = ", 1))
+    run("audit", "--save-plan", plan)
+    assert "# agreed in May" in plan.read_text()
+    run("audit", "--save-plan", plan)
+    assert again(run, "--save-plan", plan)
+    assert "# agreed in May" in plan.read_text()
+
+
+def test_a_stated_plan_is_made_for_the_table_and_the_rules_that_are_written(run) -> None:
+    change("[release]", '[release]\nmechanism = "auto"')
+    head, *rows = Path("people.csv").read_text().splitlines()
+    weighed = [f"{head},weight", *(f"{row},{40 + number % 90}" for number, row in enumerate(rows))]
+    Path("others.csv").write_text("\n".join(weighed))
+    shown = run("audit", "others.csv", "--drop", "medication", "--drop", "region", "--bins", 3, "--json")
+    plan = {item["attribute"]: item for item in json.loads(shown.out)["plan"]}
+    assert "medication" not in plan
+    assert "education" in plan
+    assert plan["weight"]["values"] == 3
+    Path("people.csv").write_text("age\n1\n")
+    assert run("audit", "others.csv", "--json").code == 1, "the project's own table is not asked"
+
+
+def test_a_folder_that_cannot_be_written_only_costs_time(run) -> None:
+    change("[release]", '[release]\nmechanism = "auto"')
+    Path("sidelight-report").write_text("mine")
+    assert run("audit").code == 1
+    assert not again(run)
+
+
+def test_the_reports_at_hand_are_of_the_last_run() -> None:
+    made = [Path(f"sidelight-report/.sidelight-cache/collection-{name}/simulated.parquet") for name in "ba"]
+    for time, path in enumerate(made):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+        os.utime(path, (time, time))
+        os.utime(path.parent, (9 - time, 9 - time))
+    assert _about_reports("attack", sl.project.Project.read("sidelight.toml"))["data"] == made[0]
 
 
 def test_a_bad_project_stops_every_command_with_one_line(run) -> None:

@@ -39,6 +39,19 @@ def test_folders_globs_and_logs_of_databases_count(tmp_path: Path) -> None:
     assert Digests().of(str(tmp_path / "none.csv")) is None
 
 
+def test_names_of_folders_and_hidden_files_count(tmp_path: Path) -> None:
+    # a folder called year=2020 gives its rows a column, and DuckDB's patterns find hidden files
+    (tmp_path / "year=2020").mkdir()
+    (tmp_path / "year=2020" / "a.parquet").write_text("1")
+    whole, some = str(tmp_path), str(tmp_path / "*" / "*.parquet")
+    before = Digests().of(whole), Digests().of(some)
+    (tmp_path / "year=2020").rename(tmp_path / "year=2021")
+    moved = Digests().of(whole), Digests().of(some)
+    assert not set(before) & set(moved)
+    (tmp_path / "year=2021" / ".b.parquet").write_text("2")
+    assert Digests().of(some) != moved[1]
+
+
 def test_a_large_file_is_read_again_only_if_its_state_changed(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "large.csv"
     path.write_text("1" * 100)
@@ -128,6 +141,15 @@ def test_old_entries_of_a_step_go_and_others_stay(cache: Cache) -> None:
     assert len(list(cache.folder.glob("audit-*"))) == 6
     assert cache.get("audit", key_of("audit", {"n": 9})) is not None
     assert cache.get("plan", key_of("plan", {})) is not None
+
+
+def test_what_a_killed_process_left_goes_after_a_day(cache: Cache) -> None:
+    old, new = cache.folder / ".part-old", cache.folder / ".part-new"
+    for path in (old, new):
+        path.mkdir()
+    os.utime(old, (1, 1))
+    cache.open()
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_the_key_holds_code_and_libraries(monkeypatch) -> None:

@@ -117,6 +117,24 @@ def test_nobodys_file_is_overwritten_without_force(run, name: str) -> None:
     assert run("init", data, "--force").code == 0
 
 
+def test_a_project_that_is_there_is_not_drafted_over_for_another_table(run) -> None:
+    assert run("init", write("people.parquet", **PLAIN)).code == 0
+    written = Path("sidelight.toml").read_text().replace('purpose = ""', 'purpose = "to plan clinics"')
+    Path("sidelight.toml").write_text(written)
+    shown = run("init", write("others.parquet", **PLAIN))
+    assert shown.code == 2
+    assert "sidelight.toml is there already" in shown.err
+    assert run("audit", "--save-plan", "sidelight.toml").code == 2
+    assert Path("sidelight.toml").read_text() == written
+
+
+def test_a_project_and_its_dictionary_need_names_of_their_own(run) -> None:
+    shown = run("init", write("people.parquet", **PLAIN), "-o", "people.schema.toml")
+    assert shown.code == 2
+    assert "name the project otherwise" in shown.err
+    assert not Path("people.schema.toml").exists()
+
+
 def test_a_project_elsewhere_finds_its_table(run) -> None:
     Path("sub").mkdir()
     Path("data").mkdir()

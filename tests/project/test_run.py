@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from selenium.webdriver.common.keys import Keys
 
 import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
+from sidelight.foundation.files import lock
+from sidelight.foundation.fingerprint import Digests
 from sidelight.project import Project, run_project, steps
 from sidelight.project.publishing import NAMES
-from sidelight.project.run import STEPS
+from sidelight.project.run import STEPS, _queried
 from sidelight.project.summary import answers_of
 from sidelight.sources.table import write_table
 
@@ -261,9 +264,74 @@ def test_what_people_changed_in_the_folder_is_not_lost(run, folder: Path) -> Non
     assert (folder / "sidelight-report" / "notes.txt").read_text() == "mine"
 
 
+def test_a_page_that_people_changed_stays_and_a_report_without_its_cache_is_a_runs_all_the_same(
+    run, folder: Path
+) -> None:
+    report = folder / "sidelight-report"
+    shutil.rmtree(report / ".sidelight-cache")
+    assert run("run").code == 0
+    page = report / "audit.html"
+    page.write_text(page.read_text("utf-8").replace("</body>", "<p>agreed</p></body>"), "utf-8")
+    assert run("run").code == 2
+    assert "agreed" in page.read_text("utf-8")
+    page.unlink()
+    page.mkdir()
+    shown = run("run")
+    assert (shown.code, "somebody wrote or changed it" in shown.err) == (2, True)
+    assert run("run", "--force").code == 2
+
+
+def test_two_runs_do_not_write_into_one_folder(run, folder: Path) -> None:
+    (folder / "sidelight.toml").write_text(TEXT.replace("people = 5000", "people = 5001"))
+    with (folder / "sidelight-report" / ".sidelight-cache" / "lock").open("wb") as held:
+        lock(held)
+        shown = run("run")
+    assert (shown.code, "another run is writing into" in shown.err) == (2, True)
+    assert run("run").code == 0
+
+
+def test_what_changes_while_it_is_read_is_not_kept(run, folder: Path, monkeypatch) -> None:
+    table = (folder / "people.csv").read_text()
+    (folder / "sidelight.toml").write_text(TEXT.replace("people = 5000", "people = 5001"))
+
+    def change(*given: object) -> object:
+        (folder / "people.csv").write_text(table + table.splitlines()[-1] + "\n")
+        return compute(*given)  # type: ignore[arg-type]
+
+    compute = steps.COMPUTE["audit"]
+    monkeypatch.setitem(steps.COMPUTE, "audit", change)
+    shown = run("run")
+    assert (shown.code, "changed meanwhile; run again" in shown.err) == (2, True)
+    (folder / "people.csv").write_text(table)
+    monkeypatch.setitem(steps.COMPUTE, "audit", compute)
+    assert "auditing the plan as stated: unchanged" not in run("run").err
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_known"),
+    [
+        ("SELECT * FROM data WHERE smokes = 'yes'", True),
+        ("SELECT * FROM data ORDER BY random()", False),
+        ("SELECT * FROM data USING SAMPLE 10", False),
+        ("SELECT * FROM data WHERE joined < now()", False),
+        ("SELECT * FROM read_csv('peo' || 'ple.csv')", False),
+        ("SELECT * FROM read_csv($$people.csv$$)", False),
+    ],
+)
+def test_rows_that_need_not_be_the_same_are_never_known_again(
+    folder: Path, monkeypatch, sql: str, is_known: bool
+) -> None:
+    reading = f'path = "people.csv"\nsql = {json.dumps(sql)}'
+    project = Project.from_toml(TEXT.replace('path = "people.csv"', reading), folder / "sidelight.toml")
+    first = _queried(project, Digests())
+    monkeypatch.setattr("sidelight.project.run._THIS_TIME", "another time")
+    assert (_queried(project, Digests()) == first) is is_known
+
+
 def test_reports_that_were_simulated_stay_out_of_the_report(folder: Path) -> None:
     report = folder / "sidelight-report"
-    assert {path.name for path in report.iterdir()} <= {*NAMES, ".sidelight-cache"}
+    ours = {*NAMES, ".sidelight-cache", ".sidelight-published.json"}
+    assert {path.name for path in report.iterdir()} <= ours
     assert (report / ".sidelight-cache").stat().st_mode & 0o077 == 0
     assert (report / ".sidelight-cache" / ".gitignore").read_text() == "*\n"
 

@@ -28,6 +28,7 @@ from sidelight.belief.components import (
 )
 from sidelight.belief.tree import Tree
 from sidelight.foundation.arrays import Array, Codes, offsets
+from sidelight.foundation.threads import one_thread
 from sidelight.schema import Schema
 from sidelight.sources import Records, Table
 from sidelight.sources.counts import check_dense
@@ -191,18 +192,15 @@ class _Sample:
 def _fitted(sample: _Sample, rng: np.random.Generator) -> list[Component]:
     """Return all models; the first is independence.
 
-    One thread fits one model: the products of matrices are too small to be divided among threads, which
-    would also make the last digits depend on their number.
+    One thread fits one model: the products of matrices are too small to be divided among threads.
     """
-    from threadpoolctl import threadpool_limits
-
     tree = Tree.learn(sample.schema, sample.pairs)
     tasks: list[Callable[[np.random.Generator], Component]] = [
         partial(_record_kernel, sample),
         *(partial(_tree_mixture, sample, classes) for classes in reversed(_TREES)),
         *(lambda rng, classes=classes: _latent_classes(sample, classes, rng)[0] for classes in _CLASSES),
     ]
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(processors()) as pool:
+    with one_thread(), ThreadPoolExecutor(processors()) as pool:
         fitted = pool.map(lambda task, own: task(own), tasks, rng.spawn(len(tasks)))
         return [_independence(sample), TreeMixture(np.ones(1), (tree,)), *fitted]
 

@@ -12,6 +12,7 @@ from sidelight.belief.components import Component, log_mixture
 from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
 from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import invalid
+from sidelight.foundation.threads import one_thread
 from sidelight.schema import Schema
 
 
@@ -77,10 +78,7 @@ class SecretView:
         return self._logs(*divided), self._error(*divided)
 
     def _logs(self, others: Centred, own: Array | None) -> Array:
-        from threadpoolctl import threadpool_limits
-
-        # Products of matrices with few rows: threads that wait for each other take ten times as long.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             logs = [component.log_joint(others, self._place) for component in self.components]
         with np.errstate(divide="ignore", invalid="ignore"):
             joint = log_mixture(logs, self.shares) - np.log(self.prior)

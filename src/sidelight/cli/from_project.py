@@ -7,9 +7,12 @@ option that is written wins; then `settled` takes back what the options that wer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
 from inspect import Parameter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +22,7 @@ from sidelight.foundation.files import PROJECT_FILE
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
+    from sidelight.plan import Plan
     from sidelight.project import Project
 
 Given = dict[str, Any]
@@ -111,7 +115,8 @@ def call_with_project(given: Given, call: Callable[[Given], None], *, cached: bo
         say(f"From {project.file}: {', '.join(shown)}.", err=True)
 
     def finish() -> None:
-        call(given | _planned(command, project, given, written))
+        with _planned(command, project, given, written) as plan:
+            call(given | plan)
 
     if not cached:
         finish()
@@ -183,7 +188,7 @@ def _about_reports(command: str, project: Project) -> Given:
     """Return what a command on reports takes: those that the last run simulated, and their true records."""
     made = sorted(
         project.output_folder.glob(".sidelight-cache/collection-*/simulated.parquet"),
-        key=lambda path: path.stat().st_mtime,
+        key=lambda path: path.parent.stat().st_mtime_ns,  # when they were last used, not made
     )
     latest = made[-1] if made else None
     settings: Given = {"truth": project.source, "encoding": project.data.encoding}
@@ -242,25 +247,43 @@ def _secrets(project: Project, given: Given, taken: set[str], written: set[str])
     return [_with_limit(name, project) if name in project.secrets else name for name in given["secret"]]
 
 
-def _planned(command: str, project: Project, given: Given, written: set[str]) -> Given:
-    """Return the plan that the project states, as a file, where no options can say it."""
+@contextmanager
+def _planned(command: str, project: Project, given: Given, written: set[str]) -> Iterator[Given]:
+    """Give the plan that the project states, as a file that lasts for the call, if no options can say it."""
     if command == "collect" and not written & {"plan", "protocol", "parameters", "epsilon", "mechanism"}:
         if given["plan"] is None:
             raise InputError(
                 f"{project.file} has no plan yet; `sidelight run` finds one. Or name --plan or --protocol."
             )
-        return {}
+        _warn_of_other_limits(project, Path(given["plan"]))
+        yield {}
+        return
     is_said = given.get("plan") is not None or given.get("plans") or given.get("mechanism") is not None
     if command not in ("audit", "calibrate") or is_said or "epsilon" in written:
-        return {}
-    return {"plan": _stated_plan(project)} | dict.fromkeys(_RULES)
+        yield {}
+        return
+    with TemporaryDirectory(prefix="sidelight-") as folder:
+        plan = _stated_plan(project, given).write(Path(folder) / "stated.toml")
+        yield {"plan": plan} | dict.fromkeys((*_RULES, "kinds"))  # by which the plan was made
 
 
-def _stated_plan(project: Project) -> Path:
-    """Write the plan that the project states beside what is known of it, and return where."""
+def _warn_of_other_limits(project: Project, path: Path) -> None:
+    """Say that a plan was made for other limits than the project has by now."""
+    from sidelight.plan import Plan
+
+    plan = Plan.read(path)
+    limits = {name: limit for name, limit in project.limits.items() if limit < math.inf}
+    others = [name for name, limit in limits.items() if plan.limit_of(name) != limit]
+    if others:
+        said = f"{path} was made for another limit of {', '.join(others[:5])} than {project.file} has now"
+        say(f"warning: {said}; `sidelight run` makes it anew.", err=True)
+
+
+def _stated_plan(project: Project, given: Given) -> Plan:
+    """Return the plan that the project states for the table at hand, read as the options say."""
+    from sidelight.cli.common import read_table
+    from sidelight.cli.options import Reading
     from sidelight.project.bench import Bench
-    from sidelight.project.cache import FOLDER, Cache
 
-    cache = Cache(project.output_folder / FOLDER)
-    cache.open()
-    return Bench(project).stated.write(cache.folder / "stated.toml")
+    own = {part.name: given[part.name] for part in fields(Reading) if part.name in given}
+    return Bench(project, read_table(given["data"], Reading(**own))).stated

@@ -41,6 +41,8 @@ def init(data: Data, drafted: Drafted, reading: Reading, json: Json = False) -> 
     schema = target.with_name(f"{_stem(data)}.schema.toml")
     if data == "-":
         raise InputError("a project needs a file that can be read again, not standard input; name one.")
+    if target == schema:
+        raise InputError(f"{target} is what the data dictionary is called; name the project otherwise.")
     for path in (target, schema):
         check_writable(path, (".toml",), sources=(data,), force=drafted.force)
     with progress(quiet=json):
@@ -48,9 +50,7 @@ def init(data: Data, drafted: Drafted, reading: Reading, json: Json = False) -> 
         place = _relative(data, target.parent)
         draft = sl.project.draft_project(table, place, schema.name, _stated(reading), drafted.report)
     dictionary = sl.sources.Dictionary.draft(table)
-    sl.project.Project.from_toml(
-        draft.text, target
-    )  # a draft that could not be read would be a fault of ours
+    sl.project.Project.from_toml(draft.text, target)  # one that cannot be read is not written
     dictionary.write(schema, overwrite=drafted.force)
     write_text(target, draft.text)
     _show_draft(draft, table, (target, schema), json)

@@ -20,7 +20,7 @@ import typer
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_atomically
-from sidelight.foundation.fingerprint import Digests, fingerprint
+from sidelight.foundation.fingerprint import Digests, digest_of_file, fingerprint
 from sidelight.foundation.terminal import say
 from sidelight.project.cache import FOLDER, Cache, Entry, key_of
 
@@ -36,7 +36,7 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
     """Run a command, or give again what it gave before if nothing changed."""
     cache = Cache(project.output_folder / FOLDER)
     digests = cache.digests()
-    read = {name: _digest(digests, given.get(name)) for name in _READ}
+    read = _read(digests, given)
     if read["data"] is None or given.get("sql") is not None or given.get("engine", "local") != "local":
         run()  # what cannot be told to be unchanged
         return
@@ -45,21 +45,30 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
         "project": project.file.read_text("utf-8"), "terminal": _terminal(),
     }  # fmt: skip
     key, made = key_of(command, ingredients), _outputs(given)
-    entry = cache.get(command, key)
-    if entry is not None and entry.files.keys() == made.keys():
+    entry = cache.get(f"said-{command}", key)
+    if entry is not None and entry.files.keys() == made.keys() and not _has_words(entry, made):
         _give_again(entry, made)
         return
     code, printed = _watched(run)
-    with suppress(OSError, InputError):  # where nothing can be kept, the next time only takes longer
-        cache.open()
-        with cache.workspace() as temporary:
-            copies = {
-                name: Path(shutil.copyfile(path, Path(temporary) / name)) for name, path in made.items()
-            }
-            cache.put(command, key, {"printed": printed, "code": code}, copies)
-        cache.keep_digests(digests)
+    if _read(digests, given) == read:  # or the result may be of what was written meanwhile
+        with suppress(OSError, InputError):  # where nothing can be kept, the next time only takes longer
+            _keep(cache, command, key, {"printed": printed, "code": code}, made)
+            cache.keep_digests(digests)
     if code:
         raise typer.Exit(code)
+
+
+def _keep(cache: Cache, command: str, key: str, facts: dict[str, Any], made: dict[str, Path]) -> None:
+    """Keep what a command printed, with copies of what it wrote."""
+    cache.open()
+    with cache.workspace() as temporary:
+        copies = {name: Path(shutil.copyfile(path, Path(temporary) / name)) for name, path in made.items()}
+        cache.put(f"said-{command}", key, facts, copies)
+
+
+def _read(digests: Digests, given: dict[str, Any]) -> dict[str, str | None]:
+    """Return the digests of all that a command reads, by the option that names it."""
+    return {name: _digest(digests, given.get(name)) for name in _READ}
 
 
 def _digest(digests: Digests, source: object) -> str | None:
@@ -73,9 +82,21 @@ def _outputs(given: dict[str, Any]) -> dict[str, Path]:
     return {name: Path(given[name]) for name in _WRITTEN if given.get(name) is not None}
 
 
+def _has_words(entry: Entry, made: dict[str, Path]) -> bool:
+    """Whether a plan that is there is not as it was written: people's comments in it are carried over."""
+    plans = {name: path for name, path in made.items() if path.suffix.lower() == ".toml" and path.is_file()}
+    return any(digest_of_file(path) != entry.digests[name] for name, path in plans.items())
+
+
 def _terminal() -> list[str]:
     size = shutil.get_terminal_size()
-    return [str(size.columns), str(sys.stdout.isatty()), *(os.environ.get(name, "") for name in _TERMINAL)]
+    stream = sys.stdout
+    return [
+        str(size.columns),
+        str(stream.isatty()),
+        str(stream.encoding),
+        *(os.environ.get(name, "") for name in _TERMINAL),
+    ]
 
 
 def _give_again(entry: Entry, made: dict[str, Path]) -> None:

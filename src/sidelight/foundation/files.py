@@ -30,6 +30,8 @@ _DESCRIBED = (
     {"nodes", "edges"}, {"assessment", "sections"},
 )  # fmt: skip
 """The parts of a plan, a protocol, published parameters, a model, the graph of `knowledge`, an assessment."""
+_PROJECT = {"version", "data"}
+"""The parts of a project file, which people write and nothing makes again; it has a release too."""
 
 
 def write_atomically(
@@ -112,7 +114,9 @@ def _can_be_made_again(path: Path) -> bool:
         content = tomllib.loads(text) if suffix == ".toml" else strict_json(text)
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(content, dict) and any(content.keys() >= keys for keys in _DESCRIBED)
+    if not isinstance(content, dict) or content.keys() >= _PROJECT:
+        return False
+    return any(content.keys() >= keys for keys in _DESCRIBED)
 
 
 def check_not_read(path: str | Path, *sources: str | Path | None) -> None:
@@ -137,11 +141,16 @@ def _is_among(target: Path, source: str) -> bool:
         files = list(place.rglob("*"))
         would_find = place.resolve() in (target.resolve(), *named.parents)
     else:
-        names = [source] if place.exists() else glob.iglob(source, recursive=True)  # noqa: PTH207 - any root
+        names = [source] if place.exists() else globbed(source)
         files = [Path(name) for name in names]
         pattern = Path(os.path.realpath(place.parent), place.name)
         would_find = fnmatch(str(named), str(pattern)) if "**" in source else named.match(str(pattern))
     return would_find or any(target.exists() and file.exists() and target.samefile(file) for file in files)
+
+
+def globbed(pattern: str) -> list[str]:
+    """Return the files that a pattern finds, with those that are hidden: the engine reads them too."""
+    return glob.glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - any root
 
 
 def file_name(label: str) -> str:

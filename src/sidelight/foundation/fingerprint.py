@@ -7,7 +7,6 @@ if it was written so shortly before that a later change might bear the same time
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import sys
@@ -18,6 +17,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from sidelight.foundation.files import globbed
 
 LIBRARIES = (
     "duckdb", "matplotlib", "numba", "numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "torch",
@@ -92,19 +93,10 @@ class Digests:
 
     def of(self, source: str) -> str | None:
         """Return the digest of a file, a folder or a glob; None for what cannot be read twice."""
-        files = self._files(source)
+        files = _files(source)
         if not files:
             return None
-        return fingerprint({"files": [[path.name, self._of_file(path)] for path in files]})
-
-    def _files(self, source: str) -> list[Path]:
-        path = Path(source)
-        if path.is_dir():
-            return sorted(item for item in path.rglob("*") if item.is_file())
-        named = [path] if path.exists() else map(Path, glob.iglob(source, recursive=True))  # noqa: PTH207 - any root
-        plain = sorted(item for item in named if item.is_file())
-        beside = (Path(f"{item}{end}") for item in plain for end in _BESIDE)
-        return [*plain, *(item for item in beside if item.is_file())]
+        return fingerprint({"files": [[name, self._of_file(path)] for name, path in files]})
 
     def _of_file(self, path: Path) -> str:
         state = path.stat()
@@ -120,6 +112,18 @@ class Digests:
         if max(state.st_mtime_ns, state.st_ctime_ns) < started - _RACY and _mark(path) == mark:
             self.known[name], self.is_new = [*mark, digest], True
         return digest
+
+
+def _files(source: str) -> list[tuple[str, Path]]:
+    """Return the files of a source, each with what it is called there: folders can tell what is in them."""
+    path = Path(source)
+    if path.is_dir():
+        found = sorted(item for item in path.rglob("*") if item.is_file())
+        return [(item.relative_to(path).as_posix(), item) for item in found]
+    named = [(path.name, path)] if path.exists() else [(name, Path(name)) for name in globbed(source)]
+    plain = sorted((name, item) for name, item in named if item.is_file())
+    beside = ((f"{name}{end}", Path(f"{item}{end}")) for name, item in plain for end in _BESIDE)
+    return [*plain, *(pair for pair in beside if pair[1].is_file())]
 
 
 def _mark(path: Path) -> list[int]:

@@ -25,15 +25,16 @@ AUTO = "auto"
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A project and what is read and made for its steps, each once."""
+    """A project and what is read and made for its steps, each once; other `rows` can stand for its table."""
 
     project: Project
+    rows: Table | None = None
 
     @cached_property
     def table(self) -> Table:
         """The table, whose columns the project's secrets and mechanisms must be about."""
         with naming(str(self.project.file)):
-            table = read(self.project.source, **self.project.reading)
+            table = read(self.project.source, **self.project.reading) if self.rows is None else self.rows
         self.project.check_columns(table.schema.names)
         return table
 

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ _ASIDE = ".part-"
 _DIGITS = 16
 _KEPT = 6
 """So many entries of a step are kept; the oldest are removed when another is added."""
+_STALE = 86_400
+"""Work that nobody has touched for so many seconds was abandoned."""
 _KEYS = ("key", "facts", "files")
 
 
@@ -58,6 +61,9 @@ class Cache:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (self.folder / ".gitignore").exists():
             write_text(self.folder / ".gitignore", "*\n")
+        for path in self.folder.glob(f"{_ASIDE}*"):  # of a process that was killed
+            if time.time() - path.stat().st_mtime > _STALE:
+                shutil.rmtree(path, ignore_errors=True)
 
     def digests(self) -> Digests:
         """Return the digests of large files that are known from earlier runs."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import check_overwrite, strict_json, write_atomically, write_text
+from sidelight.foundation.files import strict_json, write_atomically, write_text
 from sidelight.foundation.fingerprint import digest_of_bytes, digest_of_file, sealed, unsealed
 from sidelight.project.cache import Entry
 
@@ -23,7 +23,8 @@ NAMES = (
     "results.json",
 )  # fmt: skip
 """All that a run may write into the output folder; anything else stays in the cache."""
-_MANIFEST = "published.json"
+_MANIFEST = ".sidelight-published.json"
+"""Beside the files, not in the cache: that may be deleted, and a report is a run's all the same."""
 
 
 @dataclass
@@ -32,12 +33,10 @@ class Publisher:
 
     Attributes:
         folder: where the report is.
-        cache: where the manifest is kept.
         published: the digests of the files of this run, by name.
     """
 
     folder: Path
-    cache: Path
     published: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -50,13 +49,10 @@ class Publisher:
         ours = self._former()
         for name in () if force else NAMES:
             path = self.folder / name
-            if not path.exists() or digest_of_file(path) in ours.get(name, ()):
+            if not path.exists() or (path.is_file() and digest_of_file(path) in ours.get(name, ())):
                 continue
             fix = "move it, name another `output`, or say --force"
-            if path.suffix == ".html":
-                check_overwrite(path, fix=fix)  # a page of ours can be made again
-            else:
-                raise InputError(f"{path} is not as a run left it: somebody wrote or changed it; {fix}.")
+            raise InputError(f"{path} is not as a run left it: somebody wrote or changed it; {fix}.")
 
     def has(self, published: Any) -> bool:
         """Whether the folder holds these files as they were published; no others of a former run."""
@@ -75,7 +71,7 @@ class Publisher:
                 continue
             self._state(name, entry.digests[name])
             target = self.folder / name
-            if not target.exists() or digest_of_file(target) != entry.digests[name]:
+            if not target.is_file() or digest_of_file(target) != entry.digests[name]:
                 write_atomically(target, partial(shutil.copyfile, path))
 
     def write(self, name: str, text: str) -> None:
@@ -102,11 +98,11 @@ class Publisher:
     def _former(self) -> dict[str, list[str]]:
         """Return the digests that the files of former runs may have, by name."""
         try:
-            held = unsealed(strict_json((self.cache / _MANIFEST).read_text("utf-8")), ("files",))
+            held = unsealed(strict_json((self.folder / _MANIFEST).read_text("utf-8")), ("files",))
         except (OSError, ValueError, RecursionError):
             return {}
         files = held["files"] if held is not None and isinstance(held["files"], dict) else {}
         return {name: files[name] for name in NAMES if isinstance(files.get(name), list)}
 
     def _keep(self, files: dict[str, list[str]]) -> None:
-        write_text(self.cache / _MANIFEST, json.dumps(sealed({"files": files})))
+        write_text(self.folder / _MANIFEST, json.dumps(sealed({"files": files})))

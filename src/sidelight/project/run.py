@@ -7,16 +7,17 @@ that is known, so that a run of which nothing changed is over at once.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sidelight.foundation.errors import InputError, naming
-from sidelight.foundation.files import check_not_read
+from sidelight.foundation.files import check_not_read, lock
 from sidelight.foundation.fingerprint import Digests
 from sidelight.project.cache import FOLDER, Cache, Entry, key_of
 from sidelight.project.file import Project
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from sidelight.project.bench import Bench
 
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
+
+_UNSURE = re.compile(
+    r"\b(random|now|today|current_\w+|uuid|\w*sample|getenv|concat\w*|format|printf)\b|\|\||\$", re.IGNORECASE
+)
+_THIS_TIME = f"{os.getpid()} {time.time_ns()}"
+_LOCK = "lock"
 
 
 @dataclass(frozen=True)
@@ -107,10 +114,28 @@ def run_project(
     known = None if fresh else cache.get("run", whole)
     if known is not None and publisher.has(known.facts["published"]):
         return _outcome(publisher, known, is_unchanged=True)
-    with working():
-        done = _do(project, cache, publisher, parts, fresh=fresh, tell=tell or (lambda _: None))
     cache.keep_digests(digests)
-    return _outcome(publisher, _finish(project, cache, publisher, done, whole), is_unchanged=False)
+    with _alone(project, cache), working():
+        done = _do(project, cache, publisher, parts, fresh=fresh, tell=tell or (lambda _: None))
+        finished = _finish(project, cache, publisher, done, whole)
+    return _outcome(publisher, finished, is_unchanged=False)
+
+
+@contextmanager
+def _alone(project: Project, cache: Cache) -> Iterator[None]:
+    """Let no two runs write into one folder at a time."""
+    try:
+        handle = (cache.folder / _LOCK).open("wb")
+    except OSError as error:
+        said = f"{project.output_folder} cannot be written: {error.strerror}"
+        raise InputError(f"{project.file}: output: {said}; name another folder.") from None
+    with handle:
+        try:
+            lock(handle)
+        except BlockingIOError:
+            said = f"another run is writing into {project.output_folder}; wait until it is over."
+            raise InputError(f"{project.file}: {said}") from None
+        yield
 
 
 def _places(project: Project) -> tuple[Cache, Publisher]:
@@ -125,7 +150,7 @@ def _places(project: Project) -> tuple[Cache, Publisher]:
         reason = "it is a file" if folder.exists() else error.strerror
         said = f"{folder} cannot be the folder of the report: {reason}; name another"
         raise InputError(f"{project.file}: output: {said}.") from None
-    return cache, Publisher(folder, cache.folder)
+    return cache, Publisher(folder)
 
 
 def _parts(project: Project, digests: Digests) -> dict[str, Any]:
@@ -154,7 +179,12 @@ def _parts(project: Project, digests: Digests) -> dict[str, Any]:
 
 
 def _queried(project: Project, digests: Digests) -> list[str | None]:
-    """Return the digests of files that a SELECT may read besides the table: whatever it has in quotes."""
+    """Return the digests of files that a SELECT may read besides the table: whatever it has in quotes.
+
+    Rows that depend on chance, on the time or on files whose names are put together are never known again.
+    """
+    if _UNSURE.search(project.data.sql or ""):
+        return [_THIS_TIME]
     quoted = _QUOTED.findall(project.data.sql or "")
     return [digests.of(text) for pair in quoted for text in pair if text]
 
@@ -173,7 +203,7 @@ def _do(
         told = "unchanged"
         if entry is None:
             bench = bench or [_bench(project)]
-            entry = _computed(step, bench[0], done, cache, keys[step.name])
+            entry = _computed(step, bench[0], done, cache, keys[step.name], parts)
             told = f"{entry.facts['seconds']:.1f} s"
         done[step.name] = entry
         publisher.put(entry)
@@ -188,14 +218,19 @@ def _bench(project: Project) -> Bench:
     return Bench(project)
 
 
-def _computed(step: Step, bench: Bench, done: Mapping[str, Entry], cache: Cache, key: str) -> Entry:
-    """Compute a step and keep it."""
+def _computed(
+    step: Step, bench: Bench, done: Mapping[str, Entry], cache: Cache, key: str, parts: Mapping[str, Any]
+) -> Entry:
+    """Compute a step and keep it, unless the table is another by then."""
     from sidelight.project.steps import COMPUTE
 
     started = time.perf_counter()
     with cache.workspace() as temporary:
         place = Path(temporary)
         facts = COMPUTE[step.name](bench, done, place)
+        if _parts(bench.project, cache.digests()) != parts:
+            read = f"{bench.project.source}, or what else is read,"
+            raise InputError(f"{bench.project.file}: {read} changed meanwhile; run again once it is whole.")
         facts["seconds"] = round(time.perf_counter() - started, 3)
         return cache.put(step.name, key, facts, {path.name: path for path in sorted(place.iterdir())})
 
