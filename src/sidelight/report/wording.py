@@ -6,7 +6,7 @@ import html
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sidelight.foundation.numbers import budget as budget
@@ -17,6 +17,7 @@ from sidelight.foundation.numbers import factor as factor
 from sidelight.foundation.numbers import hundredths as hundredths
 from sidelight.foundation.numbers import nats as nats
 from sidelight.foundation.numbers import points as points
+from sidelight.foundation.numbers import roughly as roughly
 from sidelight.foundation.numbers import share as share
 from sidelight.foundation.numbers import significant as significant
 from sidelight.foundation.numbers import whole as whole
@@ -31,6 +32,8 @@ AS_PUBLIC = "Bins and alphabets were taken from the data as if they were public.
 MARK_OPEN, MARK_CLOSE = "\u2068", "\u2069"
 """Around a name of the data in a sentence: the characters that isolate text of another direction."""
 _MOST_NAMED = 5
+_NAME_ON_PAPER = 22
+_ROOM = 550  # characters of names in one list
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
 
@@ -54,6 +57,19 @@ def marked(name: str, width: int = 40) -> str:
     """
     plain = name.translate({ord(MARK_OPEN): None, ord(MARK_CLOSE): None})
     return f"{MARK_OPEN}{short(plain, width)}{MARK_CLOSE}"
+
+
+def names_in_text(names: Sequence[str], most: int = 4) -> str:
+    """Name the first few, set off, as far as a sheet of paper has room for them.
+
+    >>> unmarked(names_in_text(["a", "b", "c"], most=2))
+    'a, b and 1 more'
+    """
+    shown = [marked(name, _NAME_ON_PAPER) for name in names[:most]]
+    while len(shown) > 1 and sum(map(len, shown)) > _ROOM:
+        shown.pop()
+    said = ", ".join(shown)
+    return said if len(names) == len(shown) else f"{said} and {len(names) - len(shown)} more"
 
 
 def unmarked(text: str) -> str:
