@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from selenium.webdriver import Chrome
-from test_report import HOSTILE
+from test_report import HOSTILE, Document
 
 import sidelight as sl
 from browser import PHONE, browser_fixture, complaints, show
 from sidelight.remedying import Remedies
 from sidelight.report.page import page_of, render
-from sidelight.report.remedies import front_figure, print_remedies
+from sidelight.report.remedies import attribute_rows, front_figure, print_remedies
+from sidelight.report.wording import factor
 
 __all__ = ["browser_fixture"]
 
@@ -46,6 +47,23 @@ def test_the_figure_has_a_mark_for_every_remedy(found: Remedies) -> None:
     assert figure is not None
     texts = [text for trace in figure.data for text in trace.get("text", ())]
     assert sorted(texts) == sorted(["now", *(str(number) for number in range(1, len(found) + 1))])
+
+
+def test_every_way_says_what_it_leaves_and_the_error_of_each_attribute(found: Remedies) -> None:
+    assert found.now is not None
+    rows = attribute_rows(found)
+    assert {name for name, _, _ in rows} == set(found.audit.plan.names)
+    assert rows[0][0] == "survived"
+    for name, errors, guess in rows:
+        assert guess == found.now.use[name].guess_error
+        for item, error in zip((found.now, *found), errors, strict=True):
+            known = {each.attribute: each.error for each in item.use.attributes}
+            assert error == known.get(name)
+    assert any(None in errors for _, errors, _ in rows)
+    text = Document(render(page_of(found))).text
+    left = " ".join(factor(item.leakages["survived"].value) for item in (found.now, *found))
+    assert f"survived {factor(1.0)} {left}" in text
+    assert "not collected" in text
 
 
 def test_nothing_to_remedy_is_said() -> None:

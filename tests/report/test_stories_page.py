@@ -17,7 +17,7 @@ from sidelight.auditing import Sampling
 from sidelight.report.audit import print_audit
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.stories import columns_of, delta_figure, headline
-from sidelight.report.wording import factor
+from sidelight.report.wording import certainty, factor, share
 
 __all__ = ["browser_fixture"]
 
@@ -54,18 +54,19 @@ def test_the_first_screen_says_how_much_for_whom_and_who_decides(told: sl.Audit)
     assert (
         f"sex is {witness.likelier} rather than {witness.unlikelier} by up to {factor(leakage.value)}" in said
     )
-    assert (
-        f"The limit is a factor of {factor(1.75)}; it is exceeded. "
-        f"Beyond a factor of {factor(leakage.value)}, 1 in 100 people may be exposed (delta)." in said
-    )
+    before = float(told.belief.prior("sex")[told.belief.schema["sex"].values.index(witness.likelier)])
+    chance = certainty(1.75, before)
+    assert f"the share who have it, becomes {certainty(leakage.value, before)} at most" in said
+    assert f"is a factor of {factor(1.75)} ({share(before)} would become {chance}); it is exceeded" in said
+    assert f"factor of {factor(leakage.value)} allows for exceptions worth 1 in 100 people (delta)" in said
     for title in ("Someone who knows the population", "Someone who knows this very table", "The worst case"):
         assert title in said
-    for share in (0.5, 0.9, 0.99, 0.999):
-        assert f"by at most {factor(leakage.moved(share))} times" in said
+    for part in (0.5, 0.9, 0.99, 0.999):
+        assert f"by at most {factor(leakage.moved(part))} times" in said
     for line in (line for column in columns_of(item) for line in column.lines):
         assert f"{line.odds} {line.exposed or 'nobody'} {line.null}" in said
     assert said.count("decides") == 1
-    assert "a delta of 0.01 lets one person in a hundred be exposed without limit" in said
+    assert "at 1 in 100 one person in a hundred may be far beyond, or several a little" in said
 
 
 def test_every_story_of_every_secret_is_in_the_table(told: sl.Audit) -> None:
@@ -115,7 +116,7 @@ def test_what_the_draws_show_stands_beside_a_loose_bound(told: sl.Audit) -> None
     leakage = replace(story.leakage, points=(*story.leakage.points[:2], loose))
     changed = replace(item, stories=(item.stories[0], replace(story, leakage=leakage)))
     text = document(replace(told, secrets={"sex": changed})).text
-    assert f"{factor(3.5)} about {factor(2.0)}, from draws 1 in 10,000" in text
+    assert f"{factor(3.5)} guaranteed; simulated: about {factor(2.0)} 1 in 10,000" in text
     assert "3.500, certified: records coupled; the draws show about 2.000" in text
 
 
@@ -139,7 +140,7 @@ def test_the_terminal_says_the_same_in_short(told: sl.Audit, capsys: pytest.Capt
         f"Someone who knows this very table can multiply the odds about sex by up to {factor(value)}" in shown
     )
     assert "exceeded, decides" in shown
-    assert "A delta averages over people: 0.01 lets 1 in 100 people be exposed without limit" in shown
+    assert "Figures at delta 0.01 allow for exceptions worth 1 in 100 people." in shown
     assert [item.secret for item in worst_first(told)] == ["sex", "survived"]
 
 
@@ -186,6 +187,6 @@ def test_sampled_figures_say_how_many_draws_and_how_sure() -> None:
     assert audit["x0"].stories[1].leakage.draws == 2000
     text = document(audit).text
     assert (
-        "Sampled figures come from 2,000 drawn releases for each value, or more; each is too low with a"
+        "Sampled figures come from simulated reports (draws), 2,000 or more for each value; each is too low"
         in text
     )

@@ -20,8 +20,9 @@ from browser import browser_fixture, complaints, show
 from sidelight.report import assessment_of, write_assessment
 from sidelight.report.page import page_of, render
 from sidelight.report.provenance import data_digest
-from sidelight.report.summary import expected_use, summary_of
-from sidelight.report.wording import escaped, factor, points, unmarked
+from sidelight.report.summary import base_share, summary_of
+from sidelight.report.ways import expected_use, in_brief
+from sidelight.report.wording import escaped, factor, hundredths, points, share, unmarked
 
 __all__ = ["browser_fixture"]
 
@@ -123,28 +124,43 @@ def test_the_answers_say_how_much_for_whom_and_at_what_price(survey: sl.Audit) -
     value = item.deciding.leakage.value
     assert "The worst of 2 secrets is diabetes." in text
     assert f"diabetes is yes rather than no by up to {factor(value)}." in text
-    assert f"The limit is a factor of {factor(1.5)}; it is exceeded." in text
-    have = round(float(survey.belief.prior("diabetes")[1]) * 4000)
+    before = float(survey.belief.prior("diabetes")[1])
+    odds = before / (1 - before) * math.exp(value)
+    after = share(odds / (1 + odds))
+    assert f"A guess of {share(before)}, the share who have it, becomes {after} at most" in text
+    assert f"The limit that was set is a factor of {factor(1.5)} ({share(before)} would become" in text
+    have = round(before * 4000)
     assert f"People whose diabetes is yes: {have:,} of the 4,000 in the table" in text
-    assert "half of the people by at most" in text
+    assert "for half of the people by at most" in text
     assert "Do not collect as planned." in text
     assert f"its own report (× {factor(item.direct.value)})" in text
     use = expected_use(survey)
     assert use is not None
-    assert f"shares are off by about {points(use.error)} with 4,000 people." in text
+    off = f"shares are off by about {points(use.error)} on average over all attributes, with 4,000 people."
+    assert off in text
     assert f"all values are equally common would be off by {points(use.guess_error)}." in text
 
 
 def test_remedies_are_what_to_do_and_what_it_costs(survey: sl.Audit, remedies: sl.remedying.Remedies) -> None:
     text = said(survey, remedies)
     best = remedies[1]
-    assert f"The cheapest way back under every limit: {best.says[:100]}" in text
+    done = unmarked(in_brief(best, survey))
+    assert f"The cheapest way back under every limit: {done}" in text
     assert f"in every attribute that is still collected, it takes {best.people_needed:,} people." in text
+    for name, bound in best.leakages.items():
+        assert f"{name} {factor(bound.value)}" in text
+        assert f"{name} {hundredths(best.use[name].error)}" in text
+    assert remedies.now is not None
+    assert f"As planned it would be {points(remedies.now.error)}." in text
+    exposed = remedies.exposed[0]
+    assert exposed.kind == "exact"
+    asked = f"{round(4000 * exposed.share):,} of 4,000 people asked ({share(exposed.share)})"
+    assert f"The reports of {asked} say more than the limit" in text
     assert f"Collected the cheapest way, the estimated shares are off by about {points(best.error)}" in text
     for number, other in enumerate(remedies.remedies[1:4], 2):
-        assert f"{number}. {other.says}" in text
+        assert f"{number}. {unmarked(in_brief(other, survey, 65))}" in text
     page = Document(render(page_of(remedies)))
-    assert f"The cheapest way back under every limit: {best.says[:100]}" in page.text
+    assert f"The cheapest way back under every limit: {done}" in page.text
 
 
 def test_without_a_limit_nothing_is_judged(survey: sl.Audit) -> None:
@@ -169,6 +185,23 @@ def test_nothing_leaks_and_nothing_is_claimed() -> None:
     text = said(sl.audit(belief, plan, ["a"]))
     assert "None: the reports do not move the odds about a." in text
     assert "The error of the estimates is not predicted for this plan." in text
+
+
+def test_the_chance_of_a_value_is_bounded_against_all_others() -> None:
+    """No report raises the share of a value further than the sentence says, whatever the other values."""
+    cells = np.random.default_rng(5).dirichlet(np.ones(8)).reshape(4, 2)
+    belief = sl.Belief.from_joint(cells, ["a", "b"])
+    audit = sl.audit(belief, sl.Plan.uniform(belief.schema), ["a"])
+    item = audit["a"]
+    before = base_share(audit, item)
+    assert before is not None
+    value = item.worst_case.lower.witness.likelier
+    place = belief.schema["a"].values.index(value)
+    channels = [release.randomiser().channel.matrix() for release in audit.plan.releases]
+    sent = np.einsum("ab,ax,by->axy", cells, *channels).reshape(4, -1)
+    odds = before / (1 - before) * math.exp(item.worst_case.value)
+    assert (sent[place] / sent.sum(axis=0)).max() <= odds / (1 + odds) + 1e-12
+    assert f"becomes {share(odds / (1 + odds))} at most" in said(audit)
 
 
 def test_suppressed_values_are_not_counted_on_the_sheet() -> None:
@@ -255,7 +288,7 @@ def test_hostile_names_stay_text_in_markdown() -> None:
         assert not re.search(rf"(?<!\\){re.escape(bad)}", text)
     tables = [line for line in text.splitlines() if line.startswith("| ")]
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in tables}
-    assert widths <= {4, 9, 15, 3}
+    assert widths <= {4, 9, 18, 3}
     assert not [line for line in text.splitlines() if line.startswith("#") and line.strip("# ") == "z"]
 
 
@@ -302,7 +335,11 @@ def test_with_remedies_the_summary_still_prints_on_one_sheet(
     page = sl.write_report(remedies, tmp_path / "page.html")
     show(browser, f"{page.as_uri()}?summary")
     assert [pages_of(browser, paper) for paper in PAPERS.values()] == [1, 1]
-    show(browser, page)
+    show(browser, page, (1400, 900))
+    bottom = browser.execute_script(
+        "return document.querySelector('.answers').getBoundingClientRect().bottom"
+    )
+    assert bottom <= 900
     assert pages_of(browser, PAPERS["A4"]) > 3
 
 

@@ -156,6 +156,11 @@ class Usefulness:
         return tuple(item.attribute for item in self.attributes if item.verdict == "worse than guessing")
 
     @property
+    def even(self) -> tuple[str, ...]:
+        """Those of them whose values happen to be about equally common: a guess is right already."""
+        return tuple(name for name in self.worse if self[name].uniform_error <= _EVEN)
+
+    @property
     def has_prior(self) -> bool:
         """Whether a guess could be made from a public prior, of some attribute at least."""
         return any(item.prior_error is not None for item in self.attributes)
@@ -204,9 +209,9 @@ class Usefulness:
         if self.beats_guessing:
             off = f"none of its values off by more than {points(worst.largest_error)}"
             notes.append(f"Least certain is {worst.attribute}: with 95 % probability, {off}.")
-        if even := [name for name in self.worse if self[name].uniform_error <= _EVEN]:
+        if self.even:
             known = "are about equally common, so a guess is right already and little could be learnt"
-            notes.append(f"The values of {listed(even, 4)} {known}.")
+            notes.append(f"The values of {listed(self.even, 4)} {known}.")
         prior = ", or the prior where that is closer" if self.has_prior else ""
         guess = f"that all values are equally common{prior}"
         unknown = " Where frequencies are unknown, errors are means over all that there could be."

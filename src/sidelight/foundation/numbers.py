@@ -60,14 +60,15 @@ def factor(value: float) -> str:
     return f"{10**rest:.2f} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
-def certainty(value: float) -> str:
-    """Write what a fifty-fifty guess becomes when its odds are multiplied by e to the power of `value`.
+def certainty(value: float, before: float = 0.5) -> str:
+    """Write what a chance, fifty-fifty or another, becomes when its odds are multiplied by e to the `value`.
 
-    >>> certainty(1.0), certainty(40.0), certainty(math.inf)
-    ('73.1 %', 'over 99.9 %', '100 %')
+    >>> certainty(1.0), certainty(40.0), certainty(math.inf), certainty(1.0, 0.1)
+    ('73.1 %', 'over 99.9 %', '100 %', '23.2 %')
     """
+    odds = value + math.log(before / (1 - before))
     # Only infinite leakage is certainty; a double would take 37 for it as well.
-    return share(1 / (1 + math.exp(-value)) if value < 20 or math.isinf(value) else 1 - 1e-9)
+    return share(1 / (1 + math.exp(-odds)) if odds < 20 or math.isinf(odds) else 1 - 1e-9)
 
 
 def share(value: float) -> str:
@@ -109,6 +110,15 @@ def of_people(count: str) -> str:
     ('1 person', '1,300 people')
     """
     return f"{count} {'person' if count == '1' else 'people'}"
+
+
+def roughly(value: float) -> str:
+    """Write an estimated count in three digits.
+
+    >>> roughly(38_304.2), roughly(12.6), roughly(0.2)
+    ('38,300', '13', '1')
+    """
+    return whole(max(1.0, float(f"{value:.3g}")))
 
 
 def points(value: float) -> str:

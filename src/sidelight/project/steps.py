@@ -29,7 +29,8 @@ from sidelight.remedying import Remedy, remedies
 from sidelight.report import write_report
 from sidelight.report.assessment import write_assessment
 from sidelight.report.audit_figures import worst_first
-from sidelight.report.summary import Answer, for_whom, worst_risk
+from sidelight.report.summary import for_whom, worst_risk
+from sidelight.report.ways import Answer
 from sidelight.report.wording import unmarked
 from sidelight.transport import collect, read_reports, write_reports
 

@@ -163,7 +163,7 @@ class Search:
             if self.gauge.keeps(tried):
                 break
         if last is None:
-            self.missing["coarsen"] = "fewer values of attributes that are no secrets would not say less."
+            self.missing["coarsen"] = "merging values of the other attributes would hardly lower the figures."
             return
         words = tuple(item.says for item in last.coarsened.values())
         if self.gauge.keeps(last):

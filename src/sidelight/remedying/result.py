@@ -15,7 +15,7 @@ from sidelight.estimation.usefulness import Usefulness
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import json_number, json_plain
 from sidelight.foundation.html import html_table
-from sidelight.foundation.numbers import points, whole
+from sidelight.foundation.numbers import points, roughly, whole
 from sidelight.leakage import Bound
 from sidelight.plan import Plan
 from sidelight.protocols import Protocol, write_protocol
@@ -188,6 +188,12 @@ class Exposed:
         return self.people * self.share
 
     @property
+    def many(self) -> str:
+        """The same in words; where it is an estimate, in three digits."""
+        is_exact = self.kind == "exact"
+        return whole(max(1, round(self.exposed))) if is_exact else f"about {roughly(self.exposed)}"
+
+    @property
     def people_for_one(self) -> int | None:
         """How many could be asked so that one of them is to be expected; None where nobody is exposed."""
         return None if self.share <= 0 else max(1, math.floor(1 / self.share))
@@ -197,13 +203,11 @@ class Exposed:
         """The same in words."""
         if self.share <= 0:
             return f"No report moves the odds about {self.secret} by more than the limit."
-        about = "" if self.kind == "exact" else "about "
         fewer = self.people_for_one or 1
-        one = f"; of {whole(fewer)} it would be one" if fewer > 1 else ""
+        one = f"; of {whole(fewer)} people it would be one" if fewer > 1 else ""
         return (
-            "Asking fewer people lowers nobody's leakage, only how many are exposed: of "
-            f"{whole(self.people)} people asked, the reports of {about}{whole(max(1, round(self.exposed)))} "
-            f"move the odds about {self.secret} by more than the limit{one}."
+            f"As planned, the reports of {self.many} of {whole(self.people)} people asked move the odds "
+            f"about {self.secret} by more than the limit, up or down{one}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,14 +284,16 @@ class Remedies:
             return []
         audit = self.audit
         at = f" at delta {audit.delta:g}" if audit.delta is not None and self.now else ""
-        notes = [
+        notes = [item.says for item in self.exposed]
+        if notes:
+            notes.append("Asking fewer people lowers how many are exposed, and nobody's leakage.")
+        notes += [
             f"For {NAMES[audit.decide_by]}{at}, who decides; every figure was certified anew for its plan.",
             f"Errors are root-mean-square errors with {whole(self.people)} people; people needed are those "
             f"for {points(self.within)} in every attribute that is still collected.",
             "The loss counts all attributes of the plan as it was; of one that is withheld nothing is known.",
         ]
-        notes += [item.says for item in self.exposed]
-        return notes + [f"{TITLES[kind]}: {why}" for kind, why in self.missing.items()]
+        return notes + [f"Not offered: {TITLES[kind]}, because {why}" for kind, why in self.missing.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; infinity becomes a string."""

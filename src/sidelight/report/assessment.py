@@ -17,19 +17,22 @@ from sidelight.auditing import NAMES, Audit, SecretAudit
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, json_plain, write_text
 from sidelight.plan import Release
-from sidelight.remedying import Remedies
+from sidelight.remedying import Remedies, Remedy
 from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.glossary import GLOSSARY
 from sidelight.report.provenance import digests_of
-from sidelight.report.summary import Answer, expected_use, summary_of
+from sidelight.report.summary import base_share, summary_of
+from sidelight.report.ways import Answer, expected_use, what_is_left
 from sidelight.report.wording import (
     MARK_CLOSE,
     MARK_OPEN,
     UNPROTECTED,
+    certainty,
     counted,
     escaped,
     factor,
+    hundredths,
     marked,
     share,
     unmarked,
@@ -113,8 +116,8 @@ def assessment_of(audit: Audit, remedies: Remedies | None = None) -> Assessment:
         Part("collected", "What is collected", _collected(audit), _releases(audit)),
         Part("purpose", "Why it is collected", _purpose(audit), _reasons(audit)),
         Part("adversaries", "Who could attack, and what they know", _adversaries(audit)),
-        Part("risks", "Risks, by secret", _risk_words(audit), _risks(items)),
-        Part("measures", "Measures taken and offered", _measures(audit), _offers(remedies)),
+        Part("risks", "Risks, by secret", _risk_words(audit), _risks(audit, items)),
+        Part("measures", "Measures taken and offered", _measures(audit, remedies), _offers(remedies)),
         Part("remains", "What remains", _remains(audit, items, remedies)),
         Part(
             "figures", "How the figures were made, and how certain they are", _certainty(audit), _kinds(items)
@@ -196,31 +199,36 @@ def _risk_words(audit: Audit) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _risks(items: Sequence[SecretAudit]) -> Grid:
+def _risks(audit: Audit, items: Sequence[SecretAudit]) -> Grid:
     columns = (
-        "secret", "verdict", "limit in nats", "for", "odds times", "nats", "kind", "worst case at least",
-        "worst case at most", "people it is about", "told from", "own report",
+        "secret", "verdict", "limit in nats", "limit: odds times", "for", "odds times", "nats", "kind",
+        "worst case at least", "worst case at most", "people it is about", "their share",
+        "their chance at most", "told from", "own report",
         "strongest neighbour", "through it",
     )  # fmt: skip
-    return Grid(columns, tuple(map(_risk_row, items)))
+    return Grid(columns, tuple(_risk_row(audit, item) for item in items))
 
 
-def _risk_row(item: SecretAudit) -> tuple[Cell, ...]:
+def _risk_row(audit: Audit, item: SecretAudit) -> tuple[Cell, ...]:
     witness = stories.deciding_witness(item)
     deciding = item.worst_case.upper if item.deciding is None else item.deciding.leakage.upper
     who = stories.TITLES["report" if item.deciding is None else item.deciding.adversary]
     first = item.neighbours[0] if item.neighbours else None
+    before = base_share(audit, item)
     return (
-        item.secret, item.decision if item.is_judged else "not judged", item.limit, who,
+        item.secret, item.decision if item.is_judged else "not judged", item.limit,
+        None if item.limit is None else factor(item.limit), who,
         factor(deciding.value), deciding.value, deciding.kind, item.worst_case.lower.value,
         item.worst_case.upper.value,
-        witness.likelier if witness else None, witness.unlikelier if witness else None,
+        witness.likelier if witness else None, None if before is None else share(before),
+        None if before is None else certainty(deciding.value, before),
+        witness.unlikelier if witness else None,
         item.direct.value if item.direct.through else None,
         first.through[0] if first else None, first.value if first else None,
     )  # fmt: skip
 
 
-def _measures(audit: Audit) -> tuple[str, ...]:
+def _measures(audit: Audit, remedies: Remedies | None) -> tuple[str, ...]:
     budgets = [release.spent for release in audit.plan.releases]
     least, most = (f"{end:.4g}".replace("inf", "∞") for end in (min(budgets), max(budgets)))
     ends = f"a budget of {most}" if least == most else f"budgets from {least} to {most}"
@@ -232,6 +240,11 @@ def _measures(audit: Audit) -> tuple[str, ...]:
         said.append(
             f"Figures that rest on fewer than {whole(audit.min_support)} records are suppressed in this text."
         )
+    if remedies is not None and remedies.remedies:
+        best = remedies.remedies[0]
+        errors = [f"{marked(item.attribute)} {hundredths(item.error)}" for item in best.use.attributes]
+        said += [item.says for item in remedies.exposed]
+        said.append(f"Errors with the first measure offered, in percentage points: {', '.join(errors)}.")
     return tuple(said)
 
 
@@ -239,12 +252,28 @@ def _offers(remedies: Remedies | None) -> Grid | None:
     """Return the ways back under the limits that were found."""
     if remedies is None or not remedies.remedies:
         return None
-    columns = ("offered", "what is done", "largest share of a limit", "attributes", "error", "people needed")
+    columns = (
+        "offered", "what is done", "odds times at most", "largest share of a limit", "attributes", "error",
+        "loss, with what is not collected", "people needed",
+    )  # fmt: skip
     rows = tuple(
-        (number, item.says, item.share, item.attributes, item.error, item.people_needed)
+        (
+            number,
+            item.says,
+            _odds_after(item),
+            item.share,
+            item.attributes,
+            item.error,
+            item.loss,
+            item.people_needed,
+        )
         for number, item in enumerate(remedies.remedies, 1)
     )
     return Grid(columns, rows)
+
+
+def _odds_after(remedy: Remedy) -> str:
+    return "; ".join(f"{name} {factor(bound.value)}" for name, bound in remedy.leakages.items())
 
 
 def _remains(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | None) -> tuple[str, ...]:
@@ -259,6 +288,7 @@ def _remains(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | No
     if remedies is not None and remedies.remedies:
         part = share(min(remedies.remedies[0].share, 1.0))
         said.append(f"With the first measure offered, no figure would be above {part} of its limit.")
+        said.append(what_is_left(remedies.remedies[0], audit))
     if audit.is_within:
         said.append("Every limit is certified to be kept, for the adversary who decides.")
     if not audit.judged:
@@ -266,16 +296,16 @@ def _remains(audit: Audit, items: Sequence[SecretAudit], remedies: Remedies | No
     elif names := [marked(item.secret) for item in items if not item.is_judged]:
         said.append(f"No limit is set for {', '.join(names)}: how much they may leak remains to be decided.")
     if audit.delta is not None:
-        few = f"{stories.one_in(audit.delta)} people may be exposed beyond the figures at delta"
-        said.append(f"Because of the delta of {audit.delta:g}, {few}.")
+        said.append(stories.allowance(audit.delta))
     said.append("Somebody who knows more about a person than the reports and this table learns more.")
     return tuple(said)
 
 
 def _certainty(audit: Audit) -> tuple[str, ...]:
     belief = audit.belief
+    forecast = "This is a forecast for a plan: no report was collected for it."
     size = "given by hand" if belief.sample_size is None else f"{whole(belief.sample_size)} records"
-    said = [f"Belief: {belief.kind}, {size}{', a model of the table' if belief.is_model else ''}."]
+    said = [forecast, f"Belief: {belief.kind}, {size}{', a model of the table' if belief.is_model else ''}."]
     if belief.smoothing:
         said.append(f"Smoothing: {belief.smoothing:g} evenly spread records were added.")
     if audit.confidence is not None:

@@ -80,8 +80,8 @@ _MEANINGS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("control",), (),
     ),
     "delta": (
-        "The share of people who may be exposed beyond a figure: at a delta of 0.01 one person in a hundred, "
-        "on average, without limit, or more people by a little.",
+        "The exceptions that a figure allows for, as a share of people. Whoever is beyond the figure counts "
+        "by how far: at 0.01 one person in a hundred may be far beyond it, or several a little.",
         ("delta", "if so many may be exposed"), (),
     ),
     "estimate": (
@@ -109,7 +109,8 @@ _MEANINGS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "limit": (
         "How much a secret may leak, as whoever made the plan decided: the largest factor on odds that is "
-        "tolerated, or its logarithm.",
+        "tolerated, or its logarithm. There is no norm. A factor of 2.7 (1 nat) turns a fifty-fifty guess "
+        "into 73 %, one of 1.1 into 52 %.",
         ("limit", "limits"), (),
     ),
     "lower": (
@@ -189,9 +190,9 @@ _MEANINGS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("support",), (),
     ),
     "without any connection": (
-        "The same figure once the secret's values were shuffled among the people (the null): what is left is "
-        "the secret's own report, and chance. A figure that rises no higher says nothing about how "
-        "attributes go together.",
+        "What the figure would be if the secret had nothing to do with the other answers: its values were "
+        "shuffled among the people (the null). That much its own report says, or chance. Only what is above "
+        "it comes from how attributes go together.",
         ("without any connection", "shuffled", "null"), (),
     ),
     "witness": (
@@ -234,6 +235,19 @@ def _by_word() -> dict[str, Term]:
 @cache
 def _by_code() -> dict[str, Term]:
     return {code: term for term in GLOSSARY for code in term.codes}
+
+
+def spelled(code: str) -> str:
+    """Write a mechanism in full, where its name stands for a term of its own.
+
+    >>> spelled("grr"), spelled("identity")
+    ('generalised randomised response (grr)', 'identity')
+    """
+    term = _by_code().get(code)
+    if term is None or term.codes[0] != code:
+        return code
+    full = term.meaning.partition(":")[0]
+    return f"{full[0].lower()}{full[1:]} ({code})"
 
 
 @dataclass

@@ -181,7 +181,7 @@ def _environment() -> Environment:
     environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
     numbers = (
         wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget,
-        wording.significant, wording.hundredths,
+        wording.significant, wording.hundredths, wording.points,
     )  # fmt: skip
     filters = (*numbers, named, brief, sentence, headings, explained)
     environment.filters.update({function.__name__: function for function in filters})

@@ -70,9 +70,28 @@ def remedies_page(found: Remedies) -> Page:
     """Return the page of an audit with the remedies first."""
     page = audit_page(found.audit, found)
     choices = [Choice(number, item, item in found.front) for number, item in enumerate(found, 1)]
-    words = {"found": found, "choices": choices, "decider": NAMES[found.audit.decide_by]}
+    words = {
+        "found": found, "choices": choices, "decider": NAMES[found.audit.decide_by],
+        "rows": attribute_rows(found),
+        "is_worst_case": found.audit.decide_by == "report",
+    }  # fmt: skip
     figures = drawn(remedies=front_figure(found), **page.figures)
     return replace(page, context={**page.context, "remedies": words}, figures=figures)
+
+
+def attribute_rows(found: Remedies) -> list[tuple[str, list[float | None], float]]:
+    """Return every attribute with its error now and after each remedy, and that of a guess; secrets first.
+
+    An attribute that is not collected has no error.
+    """
+    if found.now is None:
+        return []
+    uses = [item.use for item in (found.now, *found)]
+    errors = [{each.attribute: each.error for each in use.attributes} for use in uses]
+    now = sorted(found.now.use.attributes, key=lambda each: each.attribute not in found.audit.secrets)
+    return [
+        (each.attribute, [known.get(each.attribute) for known in errors], each.guess_error) for each in now
+    ]
 
 
 def front_figure(found: Remedies) -> Figure | None:
@@ -111,7 +130,7 @@ def _front(found: Remedies) -> Trace:
             steps.append(item)
     x, y = [item.share for item in steps], [100 * item.loss for item in steps]
     line = {"color": "@muted", "width": 1, "shape": "hv"}
-    return scatter("lines", x, y, name="none is better", line=line, hoverinfo="skip")
+    return scatter("lines", x, y, name="not beaten by another", line=line, hoverinfo="skip")
 
 
 def _curve(found: Remedies) -> list[Trace]:

@@ -37,7 +37,7 @@ TITLES: dict[AdversaryName, str] = {
 }
 _KNOWLEDGE: dict[AdversaryName, str] = {
     "population": "How attributes go together among people like these, as well as this table teaches it.",
-    "table": "Every record of the table, though not whose it is.",
+    "table": "Every record of the table, though not whose it is: staff, say, or whoever got hold of a copy.",
     "tree": "How attributes go together in a tree that was learnt from the table.",
     "report": "Knows the table too, and happens to see the reports that say most, however unlikely they are.",
 }
@@ -88,6 +88,18 @@ def one_in(delta: float) -> str:
     """
     many = round(1 / delta)
     return f"1 in {whole(many)}" if math.isclose(many * delta, 1, rel_tol=1e-9) else share(delta)
+
+
+def allowance(delta: float) -> str:
+    """Say which exceptions figures at delta allow for.
+
+    >>> allowance(0.01)[:60]
+    'Figures at delta 0.01 allow for exceptions worth 1 in 100 pe'
+    """
+    return (
+        f"Figures at delta {delta:g} allow for exceptions worth {one_in(delta)} people. Whoever is beyond a "
+        "figure counts by how far: a few may be far beyond it, or more people a little."
+    )
 
 
 def times(value: float) -> str:
@@ -214,13 +226,13 @@ def notes(audit: Audit) -> list[str]:
     said = [
         f"{counts} for {NAMES[audit.decide_by]}"
         f"{f', at delta {delta:g}' if audit.decide_by in AT_DELTA else ' in the worst case'}.",
-        f"A delta averages over people: {delta:g} lets {one_in(delta)} people be exposed without limit, or "
-        "more people by a little.",
+        allowance(delta),
     ]
     if drawn:
         said.append(
-            f"Sampled figures come from {whole(min(drawn))} drawn releases for each value, or more; each is "
-            f"too low with a probability of {leakages[0].beta:g} at most, over our own coin flips."
+            f"Sampled figures come from simulated reports (draws), {whole(min(drawn))} or more for each "
+            f"value; each is too low with a probability of {leakages[0].beta:g} at most, over our own coin "
+            "flips."
         )
     if audit.population is not None and audit.population.population is not None:
         gain = audit.population.population.gain

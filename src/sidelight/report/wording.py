@@ -7,7 +7,7 @@ import math
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sidelight.foundation.numbers import budget as budget
@@ -18,6 +18,7 @@ from sidelight.foundation.numbers import factor as factor
 from sidelight.foundation.numbers import hundredths as hundredths
 from sidelight.foundation.numbers import nats as nats
 from sidelight.foundation.numbers import points as points
+from sidelight.foundation.numbers import roughly as roughly
 from sidelight.foundation.numbers import share as share
 from sidelight.foundation.numbers import significant as significant
 from sidelight.foundation.numbers import whole as whole
@@ -35,6 +36,8 @@ _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 """The signs that turn the direction of the text after them, as a name could all that follows it."""
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~$@])")
 _MOST_NAMED = 5
+_NAME_ON_PAPER = 22
+_ROOM = 550  # characters of names in one list
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
 
@@ -62,6 +65,19 @@ def marked(name: str, width: int = 40) -> str:
 def unturned(text: str) -> str:
     """Return a text of the data without signs that would turn, or mark, what stands around it."""
     return text.translate(_TURNING)
+
+
+def names_in_text(names: Sequence[str], most: int = 4) -> str:
+    """Name the first few, set off, as far as a sheet of paper has room for them.
+
+    >>> unmarked(names_in_text(["a", "b", "c"], most=2))
+    'a, b and 1 more'
+    """
+    shown = [marked(name, _NAME_ON_PAPER) for name in names[:most]]
+    while len(shown) > 1 and sum(map(len, shown)) > _ROOM:
+        shown.pop()
+    said = ", ".join(shown)
+    return said if len(names) == len(shown) else f"{said} and {len(names) - len(shown)} more"
 
 
 def unmarked(text: str) -> str:
