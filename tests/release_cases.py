@@ -41,7 +41,11 @@ def random_case(
 
 
 def random_release(
-    rng: np.random.Generator, attribute: sl.Attribute, names: tuple[str, ...], times: int
+    rng: np.random.Generator,
+    attribute: sl.Attribute,
+    names: tuple[str, ...],
+    times: int,
+    budgets: tuple[float, ...] = _BUDGETS,
 ) -> sl.Release:
     name = str(rng.choice(names))
     parameters = {"width": int(rng.integers(1, attribute.size))} if name == "ss" else {}
@@ -50,7 +54,7 @@ def random_release(
     if name == "olh":
         parameters = {"g": int(rng.integers(2, 5))}
     often = int(rng.integers(1, times + 1))
-    return sl.Release(attribute, name, float(rng.choice(_BUDGETS)), often, parameters)
+    return sl.Release(attribute, name, float(rng.choice(budgets)), often, parameters)
 
 
 def report_table(release: sl.Release) -> np.ndarray:
@@ -69,6 +73,10 @@ def report_table(release: sl.Release) -> np.ndarray:
 def mark_table(mechanism: sl.Mechanism) -> np.ndarray:
     """Pr(set of marked values | value), shape (values, sets)."""
     true, other = map(float, mechanism.mark_rates)
+    alike = [s for s in product((0, 1), repeat=mechanism.size) if sum(s) == mechanism.set_size]
+    having = [
+        {mark: sum(s[value] == mark for s in alike) for mark in (0, 1)} for value in range(mechanism.size)
+    ]
     table = []
     for value in range(mechanism.size):
         row = []
@@ -79,8 +87,8 @@ def mark_table(mechanism: sl.Mechanism) -> np.ndarray:
                     [other if mark else 1 - other for v, mark in enumerate(marks) if v != value]
                 )
             else:  # all sets of this size with the true value are alike, and all without it
-                alike = [s for s in product((0, 1), repeat=mechanism.size) if sum(s) == mechanism.set_size]
-                chance *= (marks in alike) / sum(s[value] == marks[value] for s in alike)
+                is_sent = sum(marks) == mechanism.set_size
+                chance = chance / having[value][marks[value]] if is_sent else 0.0
             row.append(chance)
         table.append(row)
     return np.array(table)

@@ -179,6 +179,28 @@ def test_growth_is_compared_where_a_mechanism_does_not_state_its_scales() -> Non
     assert draws.growth(draws.look(now), now, then) / np.log(1.01) == pytest.approx(true, abs=0.15)
 
 
+def test_reports_of_large_budgets_sent_often_do_not_vanish() -> None:
+    """Products of 64 likelihoods of e^-30 leave the range of doubles; what is left of each must not."""
+    belief = sl.Belief.from_joint([[0.3, 0.2], [0.2, 0.3]], ["a", "b"])
+    release = sl.Release(belief.schema["b"], "oue", 30.0, times=64)
+    look = CommonDraws(belief.view("a"), 1e-2, 2000, 3).look({"b": release})
+    truth = sl.leakage_at(belief, sl.Plan((sl.Release(belief.schema["b"], "identity"),)), "a", 1e-2).value
+    assert look.figure == pytest.approx(truth, abs=0.05)  # so many reports tell the value
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+def test_growth_of_repeated_reports_is_the_derivative_of_the_figure(mechanism: str) -> None:
+    """From 100,000 draws, against the change of the exact figure; see the test of single reports."""
+    rng = np.random.default_rng(8)
+    belief = belief_of(rng.dirichlet(np.full(6, 0.5)).reshape(2, 3))
+    now, then = (
+        {"x1": sl.Release(belief.schema["x1"], mechanism, budget, times=3)} for budget in (0.5, 0.505)
+    )
+    draws = CommonDraws(belief.view("x0"), 0.02, 100_000, 3)
+    exact = [sl.leakage_at(belief, sl.Plan((part["x1"],)), "x0", 0.02).value for part in (now, then)]
+    assert draws.growth(draws.look(now), now, then) / 0.005 == pytest.approx(np.diff(exact) / 0.005, abs=0.06)
+
+
 @pytest.mark.usefixtures("unlisted")
 def test_the_same_draws_serve_all_budgets() -> None:
     """Estimates at neighbouring budgets differ by what the budgets do: the figure rises along the way."""

@@ -334,6 +334,22 @@ def test_exposure_says_who_stands_out() -> None:
         sl.leakage.exposure(pairs, plan, pairs.schema.names[0], 1.0)
 
 
+def test_the_mean_exposure_is_at_most_delta_for_many_values() -> None:
+    """Everybody against the value that is worst for them alone would come to .416 here, not .397.
+
+    Of 20,000 people the mean has a standard error below 0.002: 0.012 is passed by chance once in 1e8.
+    """
+    rng = np.random.default_rng(12)
+    joint = rng.dirichlet(np.full(15, 0.4)).reshape(5, 3)
+    belief = sl.Belief.from_joint(joint, ["x", "y"])
+    plan = sl.Plan((sl.Release(belief.schema["y"], "grr", 2.0),))
+    rows = release_rows(joint, {1: report_table(plan["y"])}, 0)
+    excess = np.maximum(rows[:, None] - math.exp(0.5) * rows, 0.0).sum(axis=2)
+    found = sl.leakage.exposure(belief, plan, "x", 0.5, people=20_000, seed=1)
+    assert found.mean == pytest.approx(joint.sum(axis=1) @ excess.max(axis=1), abs=0.012)
+    assert found.mean <= excess.max()
+
+
 @pytest.mark.usefixtures("unlisted")
 def test_the_figure_is_shown_while_releases_are_drawn() -> None:
     from sidelight.foundation import progress

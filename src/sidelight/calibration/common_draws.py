@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.leakage.totals import LARGEST_FIGURE
-from sidelight.leakage.totals.certificate import DrawnRatios, Draws, Pair
+from sidelight.leakage.totals.certificate import Draws, Pair
 from sidelight.leakage.totals.composition import Releases
+from sidelight.leakage.totals.draws import DrawnBlock, joint_likelihoods
 from sidelight.mechanisms import Reports
 from sidelight.plan import Release
 
@@ -79,13 +80,8 @@ class CommonDraws:
     def look(self, releases: Releases) -> Look:
         """Have everybody report, and estimate the leakage."""
         logs = tuple(self._logs(row, releases) for row in range(len(self.possible)))
-        block = {
-            (row, column): DrawnRatios.of(part[:, row] - part[:, column], 0.0)
-            for row, part in enumerate(logs)
-            for column in range(len(logs))
-            if column != row
-        }
-        return Look(logs, *Draws((block,), self.count, 0.0).estimated(self.delta))
+        drawn = Draws((DrawnBlock.of(logs, 0.0).ratios,), self.count, 0.0)
+        return Look(logs, *drawn.estimated(self.delta))
 
     def growth(self, look: Look, releases: Releases, raised: Releases) -> Array:
         """Return by how much the estimate grows, to first order, with each raised release alone.
@@ -101,14 +97,16 @@ class CommonDraws:
         reports = {
             name: [part[tail] for part in parts] for name, parts in self._reports(row, releases).items()
         }
-        likely = {name: _likelihoods(releases[name], parts) for name, parts in reports.items()}
+        now = {name: joint_likelihoods(releases[name].sent()[0], parts) for name, parts in reports.items()}
+        likely = {name: table for name, (table, _) in now.items()}
         grown = []
         for name, release in raised.items():
             scales = _scaled(releases[name], release, reports[name])
             if scales is None:
                 grown.append(self._far_growth(look, releases, releases[name], release))
                 continue
-            moved = self._values(likely | {name: _likelihoods(release, reports[name])})
+            table, taken = joint_likelihoods(release.sent()[0], reports[name])
+            moved = self._values(likely | {name: table}) + taken - now[name][1]
             change = moved - look.logs[row][tail] + scales[:, None]
             with np.errstate(invalid="ignore"):  # s' may be ruled out, and then it has no share
                 lost = np.where(shares > 0, shares * change[:, column], 0.0)
@@ -117,7 +115,7 @@ class CommonDraws:
 
     def _far_growth(self, look: Look, releases: Releases, release: Release, raised: Release) -> float:
         """Return the growth by comparing two estimates, for mechanisms that do not state what it takes."""
-        far = release.at(_FAR * _budget(release))
+        far = replace(release, epsilon=_FAR * _budget(release))
         grown = self.look({**releases, release.name: far}).figure - look.figure
         return grown * math.log(_budget(raised) / _budget(release)) / math.log(_FAR)
 
@@ -128,7 +126,7 @@ class CommonDraws:
         for start in range(0, self.count, _BATCH):
             some = slice(start, start + _BATCH)
             likely = {
-                name: _likelihoods(releases[name], [part[some] for part in each])
+                name: joint_likelihoods(releases[name].sent()[0], (part[some] for part in each))[0]
                 for name, each in reports.items()
             }
             parts.append(
@@ -149,15 +147,6 @@ class CommonDraws:
             seeds = np.random.default_rng([self.seed, row, place]).integers(1 << 62, size=times)
             reports[name] = [mechanism.randomise(values, seed=int(seed)) for seed in seeds]
         return reports
-
-
-def _likelihoods(release: Release, reports: list[Reports]) -> Array:
-    """Return Pr(reports | value) of all reports of an attribute together, up to a factor."""
-    mechanism, _ = release.sent()
-    product = mechanism.likelihoods(reports[0])
-    for part in reports[1:]:
-        product = product * mechanism.likelihoods(part)
-    return product
 
 
 def _scaled(release: Release, raised: Release, reports: list[Reports]) -> Array | None:

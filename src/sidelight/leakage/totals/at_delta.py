@@ -68,8 +68,7 @@ def leakage_at(
         secret: the attribute to protect, released or not.
         delta: the probability, averaged over the people with a value, with which a release may say more.
         through: the releases that the adversary sees; all by default.
-        draws: how many releases to draw for each value of the secret; by default so many that the figure at
-            delta is usually within a few hundredths of the truth.
+        draws: how many releases of each value; by default so many that few hundredths are usually missing.
         precision: draw on until the figure at delta is within this share of its estimate, or within so
             many nats where it is below 1.
         beta: the probability, over our own coin flips, with which a sampled figure may be too low.
@@ -80,13 +79,9 @@ def leakage_at(
     asked = check_number("delta", delta, above=0, below=1)
     check_number("beta", beta, above=0, below=1)
     deltas = tuple(sorted({asked, *DELTAS}, reverse=True))
-    rows = question.exact_rows()
-    if rows is not None:
+    if (rows := question.exact_rows()) is not None:
         return question.listed(rows, asked, deltas, beta)
-    if not question.runnable or not belief.knows_joints:
-        return question.bounded(asked, deltas, beta)
-    wanted = question.wanted_draws(asked, beta, draws)
-    if wanted is None:
+    if (wanted := question.wanted_draws(asked, beta, draws)) is None:
         return question.bounded(asked, deltas, beta)
     drawn = question.drawn((asked, deltas[0]), wanted, beta, seed, device)
     if precision is not None:
@@ -113,7 +108,7 @@ def estimates_at(
     rows = question.exact_rows()
     if rows is not None:
         return {delta: epsilon_at(rows, delta)[0] for delta in deltas}
-    if not question.runnable or not belief.knows_joints:
+    if not question.can_be_drawn:
         points = question.bounded(deltas[0], deltas, BETA).points
         return {point.delta: point.upper.value for point in points}
     sampler = ReleaseSampler.of(belief.view(secret), question.runnable, seed)
@@ -185,6 +180,11 @@ class Question:
         """The releases whose reports can be drawn."""
         return {name: item for name, item in self.releases.items() if _is_runnable(item)}
 
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether releases can be drawn and weighed: a belief that knows pairs alone has no people."""
+        return bool(self.runnable) and self.belief.knows_joints
+
     @cached_property
     def beyond(self) -> float:
         """What the other releases add at most: no report moves odds by more than its budget."""
@@ -217,7 +217,9 @@ class Question:
 
     def listed(self, rows: Array, asked: float, deltas: Sequence[float], beta: float) -> DeltaLeakage:
         """Return the exact figures of releases that are listed."""
-        claim: Claim = "model" if self.belief.is_model else self._channel_claim
+        # Every report is listed by itself, however often it is sent, so what one of them claims is enough.
+        once = {name: item.randomiser().channel for name, item in self.releases.items()}
+        claim: Claim = "model" if self.belief.is_model else joint_claim(once)
         points = []
         for delta in deltas:
             value, *pair = epsilon_at(rows, delta)
@@ -231,6 +233,8 @@ class Question:
 
     def wanted_draws(self, delta: float, beta: float, draws: int | None) -> int | None:
         """Return how many releases to draw for each value; None if too few can be to certify anything."""
+        if not self.can_be_drawn:
+            return None
         if draws is None:
             wanted = min(usual_draws(delta, beta), self._most_draws)
             return wanted if wanted >= max(16.0, -math.log(beta) / delta) else None
@@ -372,10 +376,6 @@ class Question:
             moves[order],
             np.cumsum(weights[order]),
         )
-
-    @property
-    def _channel_claim(self) -> Claim:
-        return joint_claim({name: item.channel() for name, item in self.releases.items()})
 
     @cached_property
     def _priors(self) -> Array:

@@ -183,6 +183,7 @@ class DeviceSampler:
     def block(self, count: int, floor: float) -> DrawnBlock:
         """Draw so many releases given each value of the secret; see `DrawnRatios` for the floor."""
         torch = self._torch
+        # As `DrawnBlock.of`, but where the draws are: to fetch and sort them all would take 50 times as long.
         ratios: dict[Pair, DrawnRatios] = {}
         moves = np.empty((len(self.possible), count))
         for row in range(len(self.possible)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.foundation.errors import check_whole
-from sidelight.leakage.totals.certificate import DrawnRatios, Pair
-from sidelight.mechanisms import Mechanism
+from sidelight.leakage.totals.certificate import Block, DrawnRatios, Pair
+from sidelight.mechanisms import Mechanism, Reports
 from sidelight.plan import Release
 
 _BATCH = 1 << 13
@@ -31,8 +31,23 @@ class DrawnBlock:
     """
 
     count: int
-    ratios: Mapping[Pair, DrawnRatios]
+    ratios: Block
     moves: Array
+
+    @classmethod
+    def of(cls, logs: Iterable[Array], floor: float) -> DrawnBlock:
+        """Take ln Pr(release | value), (draws, values), of the releases drawn given each value in turn.
+
+        The floor is that of `DrawnRatios`.
+        """
+        ratios: dict[Pair, DrawnRatios] = {}
+        moves = []
+        for row, part in enumerate(logs):
+            moves.append(part.max(axis=1) - part.min(axis=1))
+            for column in range(part.shape[1]):
+                if column != row:
+                    ratios[row, column] = DrawnRatios.of(part[:, row] - part[:, column], floor)
+        return cls(len(moves[0]), ratios, np.stack(moves))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +84,11 @@ class ReleaseSampler:
 
     def block(self, count: int, floor: float) -> DrawnBlock:
         """Draw so many releases given each value of the secret; see `DrawnRatios` for the floor."""
-        ratios: dict[Pair, DrawnRatios] = {}
-        moves = []
         # Several values at once where few releases are drawn of each: the kernel likes long work.
         together = max(1, self._batch // count)
-        for first in range(0, len(self.possible), together):
-            for row, logs in enumerate(self._logs(self.possible[first : first + together], count), first):
-                moves.append(logs.max(axis=1) - logs.min(axis=1))
-                for column in range(len(self.possible)):
-                    if column != row:
-                        ratios[row, column] = DrawnRatios.of(logs[:, row] - logs[:, column], floor)
-        return DrawnBlock(count, ratios, np.stack(moves))
+        runs = range(0, len(self.possible), together)
+        values = (self.possible[first : first + together] for first in runs)
+        return DrawnBlock.of((logs for some in values for logs in self._logs(some, count)), floor)
 
     def _logs(self, values: Positions, count: int) -> Array:
         """Return ln Pr(release | value) for the possible values, of releases drawn given some of them.
@@ -111,11 +120,29 @@ class ReleaseSampler:
         for name, (mechanism, times) in self.reporters.items():
             values = mechanism.inputs(codes[:, self.view.schema.index(name)])
             seeds = self.seeds.integers(1 << 62, size=times)
-            tables = (mechanism.likelihoods(mechanism.randomise(values, seed=int(seed))) for seed in seeds)
-            product = next(tables)
-            for table in tables:
-                product = product * table
-                # Reports that are unlikely whatever the value must not all underflow to 0.
-                product /= product.max(axis=1, keepdims=True)
-            likelihoods[name] = product
+            reports = (mechanism.randomise(values, seed=int(seed)) for seed in seeds)
+            likelihoods[name], _ = joint_likelihoods(mechanism, reports)
         return likelihoods
+
+
+def joint_likelihoods(mechanism: Mechanism, reports: Iterable[Reports]) -> tuple[Array, Array]:
+    """Return how likely every value makes all of a person's reports of an attribute together.
+
+    Args:
+        mechanism: what they were made by.
+        reports: one of each person, then another one of each, and so on.
+
+    Returns:
+        Pr(reports | value) up to a factor for each person, (people, values); and the logarithm of what they
+        were divided by besides the factors that `likelihoods` leaves out, (people, 1).
+    """
+    tables = (mechanism.likelihoods(part) for part in reports)
+    product = next(tables)
+    taken = np.zeros((len(product), 1))
+    for table in tables:
+        product = product * table
+        # Reports that are unlikely whatever the value must not all underflow to 0.
+        top = product.max(axis=1, keepdims=True)
+        product /= top
+        taken += np.log(top)
+    return product, taken

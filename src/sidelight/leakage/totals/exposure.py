@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.belief import Belief
-from sidelight.foundation.arrays import Array, Codes
+from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.leakage.divergence import hockey_stick
 from sidelight.leakage.totals.at_delta import Question
@@ -32,7 +32,9 @@ class Exposure:
         secret: the attribute it is about.
         limit: in nats.
         people: how many were drawn.
-        mean: the average over them, an estimate of the delta at the limit.
+        mean: the average over them, all with one value being compared with the other value that they stand
+            out against most. It estimates the delta at the limit, averaged over the values of the secret; the
+            delta itself is that of the worst value, which is not less.
         largest: the largest average of one of them, an estimate.
     """
 
@@ -83,13 +85,22 @@ def exposure(
         for value, count in zip(*np.unique(values, return_counts=True), strict=True)
     ])  # fmt: skip
     screened = _averages(sampler, drawn, _SCREENED, beyond)
-    foremost = np.argsort(-screened)[:_CLOSEST]
+    foremost = np.argsort(-screened.max(axis=1))[:_CLOSEST]
     largest = _averages(sampler, drawn[foremost], _MEASURED, beyond).max()
-    return Exposure(secret, limit, people, float(screened.mean()), float(largest))
+    return Exposure(secret, limit, people, _mean(screened, np.sort(values)), float(largest))
+
+
+def _mean(averages: Array, values: Positions) -> float:
+    """Return the mean over people, sorted by their values, who are alike compared with one other value each.
+
+    Each person against the value that is worst for them alone would be more than any delta allows for.
+    """
+    starts = np.flatnonzero(np.diff(values, prepend=-1))
+    return float(np.add.reduceat(averages, starts).max(axis=1).sum() / len(values))
 
 
 def _averages(sampler: ReleaseSampler, codes: Codes, draws: int, limit: float) -> Array:
-    """Return each person's average z, against the value of the secret that makes it largest."""
+    """Return each person's average z against every possible value of the secret, shape (people, values)."""
     secret = codes[:, sampler.view.schema.index(sampler.view.secret)]
     step = max(1, _BATCH // draws)
     averages = []
@@ -98,5 +109,5 @@ def _averages(sampler: ReleaseSampler, codes: Codes, draws: int, limit: float) -
         logs, _ = sampler.log_probabilities(np.repeat(codes[some], draws, axis=0))
         own = np.take_along_axis(logs, np.repeat(secret[some], draws)[:, None].astype(np.intp), axis=1)
         shares = hockey_stick((own - logs)[:, sampler.possible], limit)
-        averages.append(shares.reshape(-1, draws, shares.shape[1]).mean(axis=1).max(axis=1))
+        averages.append(shares.reshape(-1, draws, shares.shape[1]).mean(axis=1))
     return np.concatenate(averages)
