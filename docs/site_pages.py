@@ -1,4 +1,4 @@
-"""Pages of the site that are made when it is built: both references, from the code, and the notebooks.
+"""Pages of the site that are made when it is built: references and glossary, from the code, and notebooks.
 
 MkDocs calls `on_files`; nothing here runs when the package is used.
 """
@@ -18,6 +18,7 @@ from mkdocs.structure.files import File, Files
 import sidelight
 from sidelight.cli import app
 from sidelight.foundation.modules import homes_of
+from sidelight.report.glossary import glossary_markdown
 
 TOP = homes_of(sidelight.__file__, "sidelight")
 ROOMS = {
@@ -45,7 +46,11 @@ ROOMS = {
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the generated pages to those that are files."""
-    pages = {"reference/python.md": python_page(), "reference/command-line.md": command_page()}
+    pages = {
+        "reference/python.md": python_page(),
+        "reference/command-line.md": command_page(),
+        "reference/glossary.md": glossary_markdown(),
+    }
     for path in sorted(Path(config.docs_dir, "..", "notebooks").glob("*.ipynb")):
         pages[f"notebooks/{path.stem}.md"] = notebook_page(path)
     for name, text in pages.items():

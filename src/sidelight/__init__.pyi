@@ -2,9 +2,11 @@
 
 from sidelight import (
     advice as advice, attacks as attacks, auditing as auditing, belief as belief, calibration as calibration,
+    comparison as comparison,
     estimation as estimation, foundation as foundation, knowledge as knowledge, labels as labels,
-    leakage as leakage, learning as learning, mechanisms as mechanisms, plan as plan, protocols as protocols,
-    report as report, schema as schema, sources as sources, studies as studies, transport as transport,
+    leakage as leakage, learning as learning, mechanisms as mechanisms, plan as plan, project as project,
+    protocols as protocols, remedying as remedying, report as report, schema as schema, sources as sources,
+    studies as studies, transport as transport,
 )  # fmt: skip
 from sidelight.advice import advise as advise
 from sidelight.attacks import AttackResult as AttackResult, BayesAttacker as BayesAttacker, attack as attack
@@ -27,6 +29,7 @@ from sidelight.learning import learn as learn
 from sidelight.mechanisms import Channel as Channel, Mechanism as Mechanism, create as create
 from sidelight.plan import Plan as Plan, Release as Release
 from sidelight.protocols import RecordReports as RecordReports
+from sidelight.remedying import remedies as remedies
 from sidelight.report import write_report as write_report
 from sidelight.schema import (
     Attribute as Attribute, Schema as Schema, binned as binned, categorical as categorical,

@@ -37,6 +37,7 @@ from sidelight.schema import (
     as_schema,
     file_version,
     read_edges,
+    read_merged,
 )
 
 View = Literal["report", "guess"]
@@ -51,8 +52,8 @@ AT_DELTA: tuple[AdversaryName, ...] = ("population", "table", "tree")
 """Their figures are at delta; those of the others are worst cases."""
 PLAN_VERSION = 3
 """Since version 2 there are dates and times. Since version 3 a plan may go without a limit, name a delta and
-the adversary who decides, give reasons, and say what devices keep. A plan is written in the oldest version
-that has what it uses."""
+the adversary who decides, give reasons, merge values and say what devices keep. A plan is written in the
+oldest version that has what it uses."""
 _LIMIT_BEFORE_3 = 1.0
 """What a file of version 1 or 2 that names no limit has always meant."""
 LARGEST_EPSILON = 700  # e to this power still fits a double
@@ -121,9 +122,12 @@ class Release:
         With fresh noise that is the randomiser, `times` times; with a memory it is one report of a mechanism
         that stands for all of them. The value is taken to stay the same.
         """
-        return self.randomiser().together(
-            self.times, kept=None if self.memory is None else self.memory == "kept"
-        )
+        return self.randomiser().together(self.times, kept=self.keeps)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether devices keep their response: as the plan says, else as the mechanism does."""
+        return mechanism_class(self.mechanism).keeps if self.memory is None else self.memory == "kept"
 
     def channel(self) -> Channel:
         """Return the channel of all this attribute's reports of one value together."""
@@ -277,9 +281,12 @@ class Plan:
         """Read a plan from JSON text."""
         return _from_text(text, label, strict_json, "JSON")
 
-    def write(self, path: str | Path) -> Path:
-        """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced."""
-        return write_data(_to_file(self), path)
+    def write(self, path: str | Path, *, like: str | Path | None = None) -> Path:
+        """Write the plan to a .toml or .json file; data or a dictionary that is there is not replaced.
+
+        Comments of a TOML plan that is written over are kept, else those of the plan `like` it was made from.
+        """
+        return write_data(_to_file(self), path, like=like, key="attribute")
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -303,6 +310,7 @@ class _ReleaseFile(Strict):
     parameters: dict[str, _Parameter] = Field(default_factory=dict)
     reason: str = ""
     memory: RepeatedNoise | None = None
+    merged: dict[str, list[str]] = Field(default_factory=dict)
 
 
 _Limit = float | Literal["infinity"]
@@ -339,8 +347,8 @@ def _to_file(plan: Plan) -> dict[str, Any]:
 
 def _version(plan: Plan) -> int:
     """Return the oldest version that has all that the plan says: 1 and 2 know no plan without a limit."""
-    said = (part for item in plan.releases for part in (item.reason, item.memory))
-    new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *said)
+    parts = (item.reason or item.memory or item.attribute.merged for item in plan.releases)
+    new = (plan.purpose, plan.delta, plan.decide_by, plan.reasons, *parts)
     return PLAN_VERSION if plan.limit is None or any(new) else file_version(plan.schema, 2)
 
 
@@ -381,6 +389,7 @@ def _file_limit(parsed: _PlanFile) -> float | None:
         newer = [key for key in _SINCE_3 if key in parsed.model_fields_set]
         newer += [f"the reason of {item.attribute}" for item in parsed.release if item.reason]
         newer += [f"the memory of {item.attribute}" for item in parsed.release if item.memory]
+        newer += [f"what {item.attribute} merges" for item in parsed.release if item.merged]
         if newer:
             raise InputError(f"{newer[0]} needs `version = {PLAN_VERSION}`, got {parsed.version}.")
         return float(_LIMIT_BEFORE_3 if parsed.limit is None else parsed.limit)
@@ -389,7 +398,8 @@ def _file_limit(parsed: _PlanFile) -> float | None:
 
 def _release(entry: _ReleaseFile) -> Release:
     edges = read_edges(entry.attribute, entry.kind, entry.edges)
-    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing)
+    merged = read_merged(entry.merged)
+    attribute = Attribute(entry.attribute, entry.kind, tuple(entry.values), edges, entry.missing, merged)
     return Release(
         attribute, entry.mechanism, entry.epsilon, entry.times, entry.parameters, entry.reason, entry.memory
     )

@@ -9,7 +9,7 @@ since midnight; their labels, and their edges in files, are dates and times.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -45,6 +45,7 @@ class Attribute:
         values: the label of every code, the last ones being "(other)" and "(missing)" where they exist.
         edges: the inner edges of the bins of a binned attribute, strictly increasing.
         missing: whether a missing value is a value of its own, drops its record, or may not occur.
+        merged: labels that stand for several raw values, each with those; other labels stand for themselves.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Attribute:
     values: tuple[str, ...]
     edges: tuple[float, ...] = ()
     missing: Missing = "absent"
+    merged: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, get_args(Kind))
@@ -70,6 +72,23 @@ class Attribute:
             self._check_edges()
         elif self.edges:
             raise InputError(f"{subject} is {self.kind}; only numbers, dates and times have edges.")
+        if self.merged:
+            self._check_merged()
+
+    def _check_merged(self) -> None:
+        """Refuse merged values of which nobody could say what code they have."""
+        subject = f"attribute {self.name!r}"
+        if self.is_binned:
+            raise InputError(f"{subject} is {self.kind}; its values are merged by its edges.")
+        labels, plain = [label for label, _ in self.merged], set(self.values)
+        for label in labels:
+            if label not in plain - {OTHER, MISSING}:
+                raise InputError(f"{subject} merges values into {label!r}, which is none of its values.")
+        raws = [raw for _, parts in self.merged for raw in parts]
+        if (twice := _twice(labels) or _twice(raws)) is not None:
+            raise InputError(f"{subject} merges {twice!r} twice.")
+        if stray := (set(raws) & plain) - set(labels):
+            raise InputError(f"{subject} lists {min(stray)!r} and merges it too; leave one out.")
 
     def _check_edges(self) -> None:
         if not all(map(math.isfinite, self.edges)) or any(a >= b for a, b in pairwise(self.edges)):
@@ -103,6 +122,12 @@ class Attribute:
     def has_other(self) -> bool:
         """Whether values that are not listed are folded into one code."""
         return OTHER in self.values
+
+    @property
+    def raw_labels(self) -> dict[str, int]:
+        """The code of every raw value that is told apart, merged ones among them; "(other)" is one."""
+        parts = dict(self.merged)
+        return {raw: code for code, label in enumerate(self.values) for raw in parts.get(label, (label,))}
 
     def code(self, label: str) -> int:
         """Return the code of a label."""
@@ -241,7 +266,13 @@ def alphabet_data(attribute: Attribute) -> dict[str, Any]:
     """Return an attribute but for its name as plain data."""
     edges = written_edges(attribute.kind, attribute.edges)
     stated = {"kind": attribute.kind, "values": list(attribute.values), "missing": attribute.missing}
-    return stated | ({"edges": edges} if edges else {})
+    merged = {label: list(parts) for label, parts in attribute.merged}
+    return stated | ({"edges": edges} if edges else {}) | ({"merged": merged} if merged else {})
+
+
+def read_merged(merged: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return merged values as an attribute has them, from a file's."""
+    return tuple((label, tuple(parts)) for label, parts in merged.items())
 
 
 def bin_labels(inner: Sequence[float], kind: Kind = "numeric") -> tuple[str, ...]:

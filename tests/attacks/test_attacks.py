@@ -35,8 +35,9 @@ from sidelight.attacks import (
 from sidelight.attacks.numbers import read_numbers
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import face_value, is_reports_file
-from sidelight.attacks.result import AttackResult, mean_interval, paired_interval
+from sidelight.attacks.result import AttackResult
 from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.foundation.intervals import mean_interval, paired_interval
 from sidelight.foundation.randomness import order_key
 from sidelight.protocols import Split, product, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols.groups import make_group

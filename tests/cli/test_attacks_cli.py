@@ -78,7 +78,7 @@ def test_attack_on_a_file_of_reports(run, tmp_path: Path) -> None:
     path = write_reports(sl.collect(table, plan, seed=1), tmp_path / "reports.parquet")
     code, out, _ = run(
         "attack", path, "--secret", "survived", "--truth", tmp_path / "truth.parquet", "--json",
-        "--report", tmp_path / "r.html",
+        "--report", tmp_path / "r.html", "--belief-from", "everyone",
     )  # fmt: skip
     assert code == 0
     found = json.loads(out)["results"]["Bayes"]
@@ -108,7 +108,8 @@ def test_attack_on_what_collect_writes(run, tmp_path: Path, protocol: str) -> No
     if protocol == "corr-rr":
         rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.5).in_first(table.rows)
         pq.write_table(pa.table({name: column[rows] for name, column in labels.items()}), people)
-    code, out, _ = run("attack", reports, "--secret", "survived", "--truth", people, "--json")
+    known = ["--truth", people, "--belief-from", "everyone"]
+    code, out, _ = run("attack", reports, "--secret", "survived", *known, "--json")
     assert code == 0
     found = json.loads(out)["results"]["Bayes"]
     assert found["beats_control"]
@@ -136,7 +137,8 @@ def test_the_rows_of_a_phase_are_found_in_the_whole_table(run, phase: str) -> No
     """As if the truth of these people alone had been given: what they hold, and in their order."""
     attacked = ["attack", f"{phase}.parquet", "--secret", "survived", "--json"]
     named = ["--parameters", "p.toml"] if phase == "second" else []
-    found = json.loads(run(*attacked, "--truth", "people.parquet", *named)[1])["results"]["Bayes"]
+    known = ["--truth", "people.parquet", "--belief-from", "everyone"]
+    found = json.loads(run(*attacked, *known, *named)[1])["results"]["Bayes"]
     table = sl.read("people.parquet")
     rows = sl.protocols.TwoPhase(table.schema, 5.0, share=0.4).in_first(table.rows) == (phase == "first")
     released = sl.read_reports(f"{phase}.parquet")
@@ -233,12 +235,12 @@ def test_the_page_of_one_result_and_its_verdict() -> None:
     plans = {"a": sl.Plan.uniform(table.schema, "grr", 3.0), "b": sl.Plan.uniform(table.schema, "grr", 0.05)}
     found = sl.attacks.attack_plans(belief, plans, "survived", table.codes(), seed=1)
     assert verdict_sentence(found) == "1 of 2 attacks beats the control"
-    assert set(comparison_page(found).figures) == {"errors"}
+    assert set(comparison_page(found).figures) == {"errors", "roc", "lift", "reliability"}
     bars = {trace["name"]: trace for trace in comparison_page(found).figures["errors"].data}
     assert bars["limit"]["y"] == [found["a"].limit.value, found["b"].limit.value]
     assert bars["release itself"]["y"] == [found["a"].baseline.value, found["b"].baseline.value]
     assert bars["attack"]["x"] == bars["without a release"]["x"] == ["a", "b"]
-    assert attack_page(found["b"]).context["verdict"] == "The attack does not beat its control"
+    assert attack_page(found["b"]).context["verdict"] == "Not shown either way"
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +275,8 @@ def test_attacks_of_any_number_are_all_drawn(pages: dict[str, Path]) -> None:
 @pytest.mark.parametrize("name", ["errors", "distances"])
 def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, size, theme: str) -> None:
     show(browser, pages[name], size, theme)
-    plots = ["plot-errors"] if name == "errors" else ["plot-density", "plot-cumulative"]
+    ranked = ["plot-errors", "plot-roc", "plot-lift", "plot-reliability"]
+    plots = ranked if name == "errors" else ["plot-density", "plot-cumulative"]
     for plot in plots:
         drawn, wanted, legend, top = browser.execute_script(
             "const plot = document.getElementById(arguments[0]);"
@@ -286,9 +289,14 @@ def test_the_page_of_an_attack_in_a_browser(browser: Chrome, pages, name: str, s
         assert drawn == wanted
         assert legend <= top + 2, "the legend lies over the drawing"
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    gap = browser.execute_script(
-        "const boxes = [...document.querySelectorAll('.stamp')].map((box) => box.getBoundingClientRect());"
-        "return Math.min(...boxes.slice(1).map((box, i) => box.top - boxes[i].bottom))"
+    boxes = ".stamp" if name == "distances" else ".tiles li, .stamp"
+    overlap = browser.execute_script(
+        "const found = [...document.querySelectorAll(arguments[0])];"
+        "const boxes = found.map((box) => box.getBoundingClientRect());"
+        "return [boxes.length, boxes.slice(1).some((box, i) => box.top < boxes[i].bottom + 6"
+        " && box.left < boxes[i].right + 6)]",
+        boxes,
     )
-    assert gap > 6
+    assert overlap[0] > 1
+    assert not overlap[1]
     assert complaints(browser) == []

@@ -13,9 +13,9 @@ from sidelight.foundation.html import html_table
 LINES = {
     "audit": r"Audit\(2 secrets, 2 releases: 1 exceeded, 1 within\)",
     "secret": r"SecretAudit\(<b>: total \d\.\d+ to \d\.\d+, limit 1, exceeded\)",
-    "calibration": r"Calibration\(table: 2 budgets, 0\.\d+ to \d\.?\d*; limits certified\)",
-    "estimates": r"Estimates\(2 attributes from 200 reports; spl, best, expected error 0\.\d+\)",
-    "advice": r"Advice\(.+, of \d+ protocols for 200 people, epsilon 1\)",
+    "calibration": r"Calibration\(table: 2 budgets, 0\.\d+ to \d\.?\d*; limits certified; [a-z ]+\)",
+    "estimates": r"Estimates\(2 attributes from 200 reports; spl, best, .+ error 0\.\d+; .+ guessing\)",
+    "advice": r"Advice\(.+, of \d+ protocols for 200 people, epsilon 1; useful\)",
     "knowledge": r"KnowledgeAudit\(sum, 2 targets: worst \d\.?\d* for .+ knowing .+\)",
     "attack": r"AttackResult\(Bayes, .+ on <b>: error rate 0\.\d+, control 0\.\d+, .+\)",
 }

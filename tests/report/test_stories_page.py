@@ -55,8 +55,8 @@ def test_the_first_screen_says_how_much_for_whom_and_who_decides(told: sl.Audit)
         f"sex is {witness.likelier} rather than {witness.unlikelier} by up to {factor(leakage.value)}" in said
     )
     assert (
-        f"The limit is a factor of {factor(1.75)}. This allows 1 in 100 people to be exposed beyond it."
-        in said
+        f"The limit is a factor of {factor(1.75)}; it is exceeded. "
+        "This allows 1 in 100 people to be exposed beyond it." in said
     )
     for title in ("Someone who knows the population", "Someone who knows this very table", "The worst case"):
         assert title in said
@@ -122,7 +122,9 @@ def test_what_the_draws_show_stands_beside_a_loose_bound(told: sl.Audit) -> None
 def test_the_worst_case_can_decide(told: sl.Audit) -> None:
     audit = sl.audit(told.belief, told.plan, ["sex"], delta=1e-2, decide_by="report")
     page = document(audit)
-    assert "In the worst case, whoever sees a person’s 4 noisy reports can multiply" in first_screen(page)
+    assert "In the worst case, whoever knows this table and sees a person’s 4 noisy reports" in first_screen(
+        page
+    )
     assert "in the worst case." in page.text
     assert headline(audit["sex"]).startswith(
         "In the worst case the reports multiply the odds about sex by 8.00."

@@ -8,13 +8,15 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
+from sidelight.estimation.prospect import Prospect, prospect
+from sidelight.estimation.usefulness import Usefulness, usefulness
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.html import html_table
@@ -59,7 +61,8 @@ class Advice:
     """The protocols in order of the error to expect, the best first.
 
     So many people would report at that budget of a record. `origin` says where the assumed frequencies came
-    from, `notes` what else a reader must know.
+    from, `notes` what else a reader must know. `within` is the precision that people are counted for, `prior`
+    what could be guessed from public data; see `prospect`.
     """
 
     options: tuple[Option, ...]
@@ -67,6 +70,9 @@ class Advice:
     epsilon: float
     origin: str
     notes: tuple[str, ...] = ()
+    frequencies: Frequencies | None = None
+    within: float | None = None
+    prior: Frequencies | None = None
 
     @property
     def advised(self) -> Option:
@@ -83,6 +89,19 @@ class Advice:
         """The protocol that is advised."""
         return self.advised.protocol.first
 
+    @cached_property
+    def usefulness(self) -> Usefulness:
+        """The error of the advised protocol's estimates beside that of guessing."""
+        return usefulness(self.choice, self.people, self.frequencies, prior=self.prior)
+
+    @cached_property
+    def prospect(self) -> Prospect:
+        """The same with what would help, which takes a moment."""
+        return prospect(
+            self.choice, self.people, self.frequencies,
+            prior=self.prior, within=self.within, limit=self.epsilon,
+        )  # fmt: skip
+
     def to_json(self) -> str:
         """Return the table as JSON."""
         rows = [
@@ -96,11 +115,13 @@ class Advice:
         ]  # fmt: skip
         head = {"people": self.people, "epsilon": self.epsilon, "assumed": self.origin}
         rest = {"advised": self.advised.name, "options": rows, "notes": self.notes}
-        return json.dumps(head | rest, indent=2, ensure_ascii=False, allow_nan=False)
+        use = {"usefulness": self.prospect.to_dict()}
+        return json.dumps(head | rest | use, indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
         about = f"{self.people} people, epsilon {self.epsilon:g}"
-        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about})"
+        use = self.usefulness.verdict
+        return f"Advice({self.advised.name}, of {len(self.options)} protocols for {about}; {use})"
 
     def _repr_html_(self) -> str:
         rows = [[item.name, item.epsilon, item.unbiased_error, item.best_error] for item in self.options]
@@ -140,7 +161,8 @@ def advise(
     options = [_option(*item, people, cases) for item in track(list(protocols.items()), "protocols")]
     if "corr-rr" in protocols:
         options.append(_published(schema, epsilon, people, cases))
-    return Advice(tuple(sorted(options, key=lambda option: option.error)), people, epsilon, source)
+    ordered = tuple(sorted(options, key=lambda option: option.error))
+    return Advice(ordered, people, epsilon, source, frequencies=known)
 
 
 def compares_fakes(schema: Schema) -> bool:

@@ -14,6 +14,8 @@ from sidelight.attacks.owner import Noise as Noise, NoisyNumbers as NoisyNumbers
 from sidelight.attacks.posterior import Posterior as Posterior, posterior as posterior
 from sidelight.attacks.reconstruction import Reconstructor as Reconstructor, fit_aware as fit_aware
 from sidelight.attacks.reconstruction import fit_published as fit_published
+from sidelight.attacks.rehearsal import rehearse as rehearse
 from sidelight.attacks.released import Released as Released, release as release
 from sidelight.attacks.result import AttackComparison as AttackComparison, AttackResult as AttackResult
-from sidelight.attacks.result import Interval as Interval
+from sidelight.attacks.verdict import Verdict as Verdict
+from sidelight.foundation.intervals import Interval as Interval

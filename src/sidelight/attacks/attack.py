@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sidelight.attacks.released import Released
-from sidelight.attacks.result import AttackResult, Interval, Measure, check_confidence
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError
+from sidelight.attacks.result import AttackResult, Measure
+from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.intervals import Interval, check_confidence
 from sidelight.protocols import RecordReports
 
 
@@ -26,6 +27,8 @@ class Guess:
         control: the guess without a release: one for all records, or one for each.
         baseline: (n,) or (n, targets) the release at face value; None where it does not show the target.
         limit: the least mean loss of any attacker, where it is known.
+        probabilities: (n, values) how likely each value is for each record, where the attacker says so; the
+            guesses are codes then, and `values` the values' names.
     """
 
     attack: str
@@ -35,6 +38,18 @@ class Guess:
     control: NDArray[Any]
     baseline: NDArray[Any] | None = None
     limit: Interval | None = None
+    probabilities: Array | None = None
+    values: tuple[str, ...] = ()
+
+    def of_people(self, people: Positions) -> Guess:
+        """Return the guesses about some of the records alone."""
+        control = self.control[people] if self.control.shape == self.guesses.shape else self.control
+        baseline = None if self.baseline is None else self.baseline[people]
+        likely = None if self.probabilities is None else self.probabilities[people]
+        return replace(
+            self, guesses=self.guesses[people], control=control, baseline=baseline, probabilities=likely,
+            limit=None,
+        )  # fmt: skip
 
     def measured(
         self, true: NDArray[Any], secret: str, limit: Interval | None, confidence: float = 0.95
@@ -44,7 +59,9 @@ class Guess:
         control = far(np.broadcast_to(self.control, true.shape))
         baseline = None if self.baseline is None else far(self.baseline)
         told = (secret, self.attack, self.release, self.measure, self.guesses)
-        return AttackResult(*told, far(self.guesses), control, baseline, limit, confidence)
+        likely = self.probabilities
+        held = (likely, None if likely is None else true.astype(np.intp), self.values)
+        return AttackResult(*told, far(self.guesses), control, baseline, limit, confidence, *held)
 
 
 class Attacker(Protocol):
@@ -69,6 +86,7 @@ def attack(
     *,
     secret: str,
     truth: Any,
+    people: ArrayLike | None = None,
     limit: Interval | None = None,
     confidence: float = 0.95,
 ) -> AttackResult:
@@ -76,8 +94,9 @@ def attack(
 
     `reports` are what `collect` returns (or `Released`) for a `BayesAttacker`, the same by a plan or SPL for
     a `LearntAttacker`, `NoisyNumbers` for a reconstruction. `truth` holds the true records in the order of
-    the reports: a table, an array of codes or `Numbers`. A `limit`, the least mean loss of any attacker, may
-    be known from another attack.
+    the reports: a table, an array of codes or `Numbers`. `people` are the positions of the records to measure
+    by, where the attacker has learnt his belief from the others (`rehearse` divides them so). A `limit`, the
+    least mean loss of any attacker, may be known from another attack.
     """
     check_confidence(confidence)
     if isinstance(reports, (RecordReports, Released)) and reports.is_shuffled:
@@ -92,7 +111,19 @@ def attack(
             f"there are {len(guess.guesses)} released records but {len(true)} true ones; give the truth of "
             "the same records in the same order."
         )
+    if people is not None:
+        chosen = _positions(people, len(true))
+        guess, true = guess.of_people(chosen), true[chosen]
     return guess.measured(true, secret, limit or guess.limit, confidence)
+
+
+def _positions(people: ArrayLike, records: int) -> Positions:
+    """Return the positions of some records after checking them."""
+    chosen = np.asarray(people)
+    is_whole = chosen.ndim == 1 and chosen.dtype.kind in "ui" and len(chosen) > 0
+    if not is_whole or chosen.min() < 0 or chosen.max() >= records or len(np.unique(chosen)) < len(chosen):
+        raise invalid("people", f"different positions from 0 to {records - 1}", people)
+    return chosen.astype(np.intp)
 
 
 def losses(guesses: NDArray[Any], true: NDArray[Any], measure: Measure) -> Array:

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sidelight.attacks.attack import Guess, attack
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.released import Released, describe_release, face_value, release
-from sidelight.attacks.result import AttackComparison, Interval, Measure, mean_interval
+from sidelight.attacks.result import AttackComparison, Measure
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice, invalid
+from sidelight.foundation.intervals import Interval, mean_interval
 from sidelight.leakage.totals import total_leakage
 from sidelight.mechanisms.mechanism import check_codes
 from sidelight.plan import Plan
@@ -58,7 +59,10 @@ class BayesAttacker:
         limit = None if self.rule == "mean" else expected_loss(after, points, measure, confidence)
         shown = face_value(reports, secret, None if self.rule == "mode" else points)
         words = f"Bayes, {self.rule} of the posterior ({self.belief.kind} belief)", describe_release(reports)
-        return Guess(*words, measure, guesses, control, shown, limit)
+        if self.rule != "mode":
+            return Guess(*words, measure, guesses, control, shown, limit)
+        values = tuple(self.belief.schema[secret].values)
+        return Guess(*words, measure, guesses, control, shown, limit, after.probabilities, values)
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
         """Return the true codes of the secret, or the numbers that stand for them."""

@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 
 from sidelight.attacks.attack import Guess
-from sidelight.attacks.result import AttackResult, mean_interval
+from sidelight.attacks.result import AttackResult
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice
+from sidelight.foundation.intervals import mean_interval
 from sidelight.labels import AttributeReports, LabelledRows
 from sidelight.learning.bayes import BayesFit, BayesModel
 from sidelight.sources.counts import distinct_rows
@@ -29,7 +30,7 @@ def attack_labels(fit: BayesFit, attack: LabelAttack = "optimal", *, label: str 
     """Guess the label of everyone who reported, from their own release alone, in a simulated collection.
 
     "published" applies the learnt model to what was released; "optimal" knows the distribution of the records
-    themselves.
+    themselves, which includes the people attacked. Values are named by their codes.
     """
     check_choice("attack", attack, ("published", "optimal"))
     is_labeldp = fit.statement.protocol == "labeldp"
@@ -37,7 +38,9 @@ def attack_labels(fit: BayesFit, attack: LabelAttack = "optimal", *, label: str 
     limit = mean_interval(1 - scores.max(axis=1) / scores.sum(axis=1)) if attack == "optimal" else None
     words = f"{attack} label attack", f"{fit.reports[0].response.name} at epsilon {fit.statement.epsilon:g}"
     commonest = np.asarray(np.bincount(truth).argmax())
-    guess = Guess(*words, "error rate", scores.argmax(axis=1), commonest, reported)
+    likely = scores / scores.sum(axis=1, keepdims=True)
+    values = tuple(map(str, range(scores.shape[1])))
+    guess = Guess(*words, "error rate", likely.argmax(axis=1), commonest, reported, limit, likely, values)
     return guess.measured(truth, label, limit)
 
 

@@ -260,8 +260,11 @@ def fit_regression(rows: Array, secrets: Array, seed: int) -> Callable[[Array], 
     return predict
 
 
-def fit_classification(rows: Array, codes: Positions, seed: int) -> Callable[[Array], Positions]:
-    """Return the function from rows (n, features) to the likeliest code; the seed as for a regression."""
+def fit_classification(rows: Array, codes: Positions, size: int, seed: int) -> Callable[[Array], Array]:
+    """Return the function from rows (n, features) to the probability of each of so many codes.
+
+    The seed is that of a regression.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     common = np.bincount(codes)[codes] >= _FEWEST
@@ -274,9 +277,11 @@ def fit_classification(rows: Array, codes: Positions, seed: int) -> Callable[[Ar
     with _one_thread():
         model.fit(rows[kept], codes[kept])
 
-    def predict(released: Array) -> Positions:
+    def predict(released: Array) -> Array:
+        out = np.zeros((len(released), size))
         with _one_thread():
-            return np.asarray(model.predict(released), dtype=np.intp)
+            out[:, model.classes_] = model.predict_proba(released)
+        return out
 
     return predict
 

@@ -13,7 +13,7 @@ from sidelight.attacks.attack import Guess
 from sidelight.attacks.bayes import true_codes
 from sidelight.attacks.learners import fit_classification
 from sidelight.attacks.released import Released, describe_plan, face_value, release
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.plan import Plan
 from sidelight.protocols import RecordReports
@@ -25,15 +25,15 @@ from sidelight.schema import Schema
 class LearntAttacker:
     """Gradient-boosted trees trained on the attacker's own records, perturbed as the plan says.
 
-    Make one with `fit`. `predict` goes from features to codes; the commonest code of the secret among the
-    attacker's records is the control.
+    Make one with `fit`. `predict` goes from features to the probability of each code; the commonest code of
+    the secret among the attacker's records is the control.
     """
 
     schema: Schema
     plan: Plan
     secret: str
     commonest: int
-    predict: Callable[[Array], Positions]
+    predict: Callable[[Array], Array]
 
     @classmethod
     def fit(
@@ -48,7 +48,7 @@ class LearntAttacker:
         rows = np.tile(check_records(codes, schema), (copies, 1))
         features = report_features(release(rows, schema, plan, seed=seed))
         wanted = rows[:, schema.index(secret)].astype(np.intp)
-        predict = fit_classification(features, wanted, seed)
+        predict = fit_classification(features, wanted, schema[secret].size, seed)
         return cls(schema, plan, secret, int(np.bincount(wanted).argmax()), predict)
 
     def guess(self, reports: Released | RecordReports, secret: str, confidence: float) -> Guess:  # noqa: ARG002
@@ -58,9 +58,12 @@ class LearntAttacker:
             raise invalid("secret", f"{self.secret!r}, what the attacker was trained for", secret)
         if released.plan.releases != self.plan.releases:
             raise InputError("this attacker was trained for another plan; train him for this one.")
-        words, guesses = describe_plan(released.plan), self.predict(report_features(released))
+        likely = self.predict(report_features(released))
         shown, control = face_value(released, secret, None), np.asarray(self.commonest)
-        return Guess("boosted trees, noise-aware", words, "error rate", guesses, control, shown)
+        words, values = describe_plan(released.plan), tuple(self.schema[secret].values)
+        guesses = likely.argmax(axis=1)
+        told = "boosted trees, noise-aware", words
+        return Guess(*told, "error rate", guesses, control, shown, None, likely, values)
 
     def truth(self, table: Any, secret: str) -> NDArray[Any]:
         """Return the true codes of the secret."""

@@ -6,106 +6,29 @@ same kind stand beside it: the *control* (the same attacker without any release)
 release taken at face value) and the *limit* (no attacker can do better, where the belief is known). What
 counts is the gain over the control: whatever beats the noise but not the control has learnt about the
 population, not about the person.
+
+Where the attacker says how likely each value is, more is measured than the share of wrong guesses, which says
+nothing of a rare value: see `foundation.forecasts`. The verdict is by the most damning sound measure.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_number, unknown
+from sidelight.attacks.verdict import Verdict, judge, judge_distances, judge_guesses
+from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.errors import unknown
+from sidelight.foundation.forecasts import Measures, measure
 from sidelight.foundation.html import html_table
+from sidelight.foundation.intervals import Interval, mean_interval, paired_interval, student_interval
 
 Measure = Literal["error rate", "mean distance"]
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A figure and the ends of its confidence interval; all three are equal where it is known exactly."""
-
-    value: float
-    lower: float
-    upper: float
-
-    @classmethod
-    def exactly(cls, value: float) -> Interval:
-        """Return a figure that has no error."""
-        return cls(value, value, value)
-
-
-def check_confidence(confidence: float) -> float:
-    """Return the confidence after checking that it lies strictly between 0 and 1."""
-    return check_number("confidence", confidence, above=0, below=1)
-
-
-def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the mean of independent values with its interval.
-
-    Zeros and ones get Wilson's interval (1927), which stays within 0 and 1 and has a width where all are
-    alike; other numbers Student's (1908).
-
-    >>> mean_interval([0, 1, 1, 1])
-    Interval(value=0.75, lower=0.300641842582402, upper=0.9544127391902995)
-    """
-    array = _checked(values)
-    if not ((array == 0) | (array == 1)).all():
-        return student_interval(array, confidence)
-    share, count, z = float(array.mean()), len(array), _normal_quantile(confidence)
-    weight = z * z / count
-    centre = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
-    return Interval(share, max(centre - half, 0.0), min(centre + half, 1.0))
-
-
-def student_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the mean of independent numbers with Student's interval; of one alone nothing is known."""
-    from scipy.special import stdtrit
-
-    array = _checked(values)
-    check_confidence(confidence)
-    mean, count = float(array.mean()), len(array)
-    if count == 1:
-        return Interval(mean, -math.inf, math.inf)
-    quantile = float(stdtrit(count - 1, (1 + confidence) / 2))
-    error = quantile * float(array.std(ddof=1)) / math.sqrt(count)
-    return Interval(mean, mean - error, mean + error)
-
-
-def paired_interval(differences: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the mean of differences between paired zeros and ones, each -1, 0 or 1, with its interval.
-
-    Agresti and Min (2005): half a pair is added to each of the four cells, so that a few pairs that all
-    agree prove little.
-
-    >>> paired_interval([1, 1])
-    Interval(value=1.0, lower=-0.19295191217483876, upper=1.0)
-    """
-    array = _checked(differences)
-    count = len(array) + 2
-    centre = float(array.sum()) / count
-    spread = float(np.abs(array).sum()) + 1 - count * centre**2
-    half = _normal_quantile(confidence) * math.sqrt(spread) / count
-    return Interval(float(array.mean()), max(centre - half, -1.0), min(centre + half, 1.0))
-
-
-def _checked(values: ArrayLike) -> Array:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not len(array):
-        raise InputError("a mean needs at least one value in one dimension.")
-    return array
-
-
-def _normal_quantile(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + check_confidence(confidence)) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +42,10 @@ class AttackResult:
         baseline_losses: (n,) the same for the release itself; None where it does not show the target.
         limit: the least mean loss that any attacker can have; None where it is not known.
         confidence: of all intervals; they take the records as independent of each other.
+        probabilities: (n, values) how likely the attacker holds each value of the secret; None where he
+            guesses only.
+        truth: (n,) the true codes of the values, where there are probabilities.
+        values: the names of the values.
     """
 
     target: str
@@ -131,6 +58,9 @@ class AttackResult:
     baseline_losses: Array | None = None
     limit: Interval | None = None
     confidence: float = 0.95
+    probabilities: Array | None = None
+    truth: Positions | None = None
+    values: tuple[str, ...] = ()
 
     @cached_property
     def score(self) -> Interval:
@@ -155,10 +85,26 @@ class AttackResult:
             return paired_interval(difference, self.confidence)
         return student_interval(difference, self.confidence) if difference.any() else Interval.exactly(0.0)
 
+    @cached_property
+    def measures(self) -> Measures | None:
+        """Everything that is measured of the probabilities; None where the attacker guesses only."""
+        if self.probabilities is None or self.truth is None:
+            return None
+        return measure(self.probabilities, self.truth, self.values, self.guesses, self.confidence)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the attack shows, by the most damning sound measure."""
+        if self.measures is not None:
+            return judge(self.measures, self.target)
+        if self.measure == "error rate":
+            return judge_guesses(self.gain, self.target)
+        return judge_distances(self.gain, self.control, self.confidence, self.target)
+
     @property
     def beats_control(self) -> bool:
-        """Whether the whole interval of the gain is above 0."""
-        return self.gain.lower > 0
+        """Whether a sound measure lies above its control with its whole interval."""
+        return self.verdict.outcome == "tells"
 
     @property
     def noise_removed(self) -> float | None:
@@ -183,8 +129,11 @@ class AttackResult:
         """What to keep in mind where the attack does not beat its control; None where it does."""
         if self.beats_control:
             return None
+        text = f"the attack on {self.target} does not beat its control"
+        if self.measures is not None:
+            return f"{text}. {self.verdict.sentence}"
         return (
-            f"the attack on {self.target} does not beat its control: {self.score.value:.4g} against "
+            f"{text}: {self.score.value:.4g} against "
             f"{self.control.value:.4g} without any release ({self.measure}), a gain of {self.gain.value:.4g} "
             f"in [{self.gain.lower:.4g}, {self.gain.upper:.4g}]. What it removes is noise, not privacy."
         )
@@ -198,14 +147,16 @@ class AttackResult:
             "measure": self.measure,
             "records": len(self.losses),
             "confidence": self.confidence,
-            "score": _plain(self.score),
-            "control": _plain(self.control),
+            "score": self.score.plain(),
+            "control": self.control.plain(),
             "baseline": _plain(self.baseline),
             "limit": _plain(self.limit),
-            "gain_over_control": _plain(self.gain),
+            "gain_over_control": self.gain.plain(),
             "noise_removed": self.noise_removed,
             "share_of_limit": self.share_of_limit,
             "beats_control": self.beats_control,
+            "verdict": self.verdict.to_dict(),
+            "measures": None if self.measures is None else self.measures.to_dict(),
             "warning": self.warning,
         }
 
@@ -215,9 +166,11 @@ class AttackResult:
 
     def __repr__(self) -> str:
         verdict = "beats its control" if self.beats_control else "does not beat its control"
+        auc = None if self.measures is None else self.measures.find("AUC")
+        ranked = "" if auc is None else f"AUC {auc.figure.value:.3f}, "
         return (
             f"AttackResult({self.attack} on {self.target}: {self.measure} {self.score.value:.4g}, "
-            f"control {self.control.value:.4g}, {verdict})"
+            f"control {self.control.value:.4g}, {ranked}{verdict})"
         )
 
     def _repr_html_(self) -> str:
@@ -225,7 +178,13 @@ class AttackResult:
         figures = (self.score, self.control, self.baseline, self.limit, self.gain)
         named = zip(names, figures, strict=True)
         rows = [[name, *vars(item).values()] for name, item in named if item is not None]
-        return html_table(repr(self), ("", self.measure, "lower", "upper"), rows)
+        return html_table(repr(self), ("", self.measure, "lower", "upper"), rows) + self._findings_html()
+
+    def _findings_html(self) -> str:
+        if self.measures is None:
+            return ""
+        rows = [[item.name, *vars(item.figure).values(), item.control] for item in self.measures.findings]
+        return html_table(self.verdict.sentence, ("", "value", "lower", "upper", "control"), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +211,4 @@ class AttackComparison:
 
 
 def _plain(interval: Interval | None) -> dict[str, float | None] | None:
-    """Return an interval as JSON can hold it: an end that is not known is null."""
-    if interval is None:
-        return None
-    return {name: value if math.isfinite(value) else None for name, value in vars(interval).items()}
+    return None if interval is None else interval.plain()

@@ -202,7 +202,8 @@ def check_plan(belief: Belief, plan: Plan) -> None:
     for release in plan.releases:
         _check_known(belief, release.name, "releases")
         known = belief.schema[release.name]
-        if (known.values, known.edges) != (release.attribute.values, release.attribute.edges):
+        given = release.attribute
+        if (known.values, known.edges, known.merged) != (given.values, given.edges, given.merged):
             raise InputError(
                 f"the plan and the table disagree about the values of {release.name!r} "
                 f"({release.attribute.size} and {known.size}); read the table with schema=plan.schema."

@@ -86,6 +86,15 @@ class SecretAudit:
         return next((story for story in self.stories if story.adversary == self.decide_by), None)
 
     @property
+    def decisive(self) -> Bound:
+        """The figure that the verdict rests on: how much leaks at most, to the adversary who decides."""
+        if self.deciding is not None:
+            return self.deciding.leakage.at(self.deciding.leakage.delta).upper
+        if self.decide_by in ("model", "model guess") and self.model is not None:
+            return self.model
+        return (self.total if self.decide_by == self.adversary else self.worst_case).upper
+
+    @property
     def outcomes(self) -> dict[AdversaryName, Outcome]:
         """Whether the limit is kept, for every adversary at hand; first the whole report.
 
@@ -278,7 +287,7 @@ def _release_to_dict(release: Release) -> dict[str, Any]:
         "realised_epsilon": mechanism.epsilon,
         "delta": mechanism.delta,
         "times": release.times,
-        "memory": release.memory or ("kept" if mechanism.keeps else "fresh"),
+        "memory": "kept" if release.keeps else "fresh",
         "reason": release.reason,
     }
 

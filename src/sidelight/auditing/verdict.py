@@ -23,6 +23,7 @@ NAMES: dict[AdversaryName, str] = {
     "table": "someone who knows this very table",
     "tree": "someone who takes a tree for the population",
 }
+ADVERSARIES: tuple[AdversaryName, ...] = get_args(AdversaryName)
 _ROUNDING = 1e-9
 
 
@@ -76,11 +77,11 @@ def check_decider(
     The belief in force may be a model, or the figure of a model may stand beside the totals; `told` are
     those whose figures at delta are computed.
     """
-    check_choice("decide_by", decide_by, get_args(AdversaryName))
+    check_choice("decide_by", decide_by, ADVERSARIES)
     worst = {"report", adversary_of(view, is_model=is_model), adversary_of(view, is_model=has_model)}
     at_hand = worst | set(told)
     if decide_by not in at_hand:
-        known = ", ".join(repr(name) for name in get_args(AdversaryName) if name in at_hand)
+        known = ", ".join(repr(name) for name in ADVERSARIES if name in at_hand)
         fix = "Ask for its figures too: the adversary 'guess', or a tree as belief or constraint."
         if decide_by in AT_DELTA:
             fix = "Give a delta, as 0.001, and a belief that knows it: the table itself, or a model."

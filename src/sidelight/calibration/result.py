@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -15,20 +15,21 @@ from sidelight.auditing import NAMES, AdversaryName, Audit, Outcome
 from sidelight.calibration.constraint import ConstraintName, origin_of
 from sidelight.calibration.problem import LARGEST_BUDGET, Utility
 from sidelight.calibration.unequal import Certificate
+from sidelight.calibration.words import certificate_words, close_words, delta_words, gain_words, kept_words
 from sidelight.estimation.expected_error import Frequencies
 from sidelight.estimation.prospect import Prospect, prospect
+from sidelight.estimation.usefulness import Usefulness, usefulness
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage
-from sidelight.plan import Plan, Release
-from sidelight.protocols.direct import planned
+from sidelight.plan import Plan
+from sidelight.protocols.direct import Split, planned
 
 Budgets = Literal["unequal", "uniform"]
 _CLOSE = 1.1  # less than a tenth more hardly pays for trusting a belief
-_GAIN = 1.005  # a smaller gain would be written as a factor of 1
-_BALANCED = 0.02  # limits have kinks, so a little stays unbalanced at an optimum too
 
 
 @dataclass(frozen=True)
@@ -189,36 +190,47 @@ class Calibration:
         return self.uniform.budgets[first] / self.even.budgets[first]
 
     @cached_property
-    def prospect(self) -> Prospect | str:
-        """What the estimates would be worth, were the plan collected; or why that is not predicted.
+    def collection(self) -> tuple[Split, dict[str, Array]] | str:
+        """How the plan would be collected, and the frequencies to expect; or why it cannot be.
 
-        The frequencies are those of the people the plan will be used on, where they were given.
+        They are those of the people the plan will be used on, where a belief about them was given.
         """
         belief = (self.collected or self.audit).belief
         try:
             design = planned(self.plan)
-            shares = {name: np.clip(belief.prior(name), 0, 1) for name in design.schema.names}
-            return prospect(
-                design, self.reports, {name: share / share.sum() for name, share in shares.items()},
-                prior=self.prior, within=self.within, limit=min(self.limits.values()),
-            )  # fmt: skip
         except InputError as error:
             return str(error)
+        shares = {name: np.clip(belief.prior(name), 0, 1) for name in design.schema.names}
+        return design, {name: share / share.sum() for name, share in shares.items()}
+
+    @cached_property
+    def usefulness(self) -> Usefulness | None:
+        """The error of the estimates beside that of guessing; None where the plan cannot be collected."""
+        if isinstance(self.collection, str):
+            return None
+        design, shares = self.collection
+        return usefulness(design, self.reports, shares, prior=self.prior)
+
+    @cached_property
+    def prospect(self) -> Prospect | None:
+        """The same with what would help, which takes a moment; None where the plan cannot be collected."""
+        if isinstance(self.collection, str):
+            return None
+        (design, shares), least = self.collection, min(self.limits.values())
+        return prospect(design, self.reports, shares, prior=self.prior, within=self.within, limit=least)
 
     @property
     def beats_guessing(self) -> bool:
         """Whether the estimates would beat guessing, as far as that is predicted."""
-        return isinstance(self.prospect, str) or self.prospect.usefulness.beats_guessing
+        return self.usefulness is None or self.usefulness.beats_guessing
 
     def notes(self) -> list[str]:
         """Return what a reader of the budgets must know; first whether they are of any use."""
-        if isinstance(self.prospect, str):
-            notes = [f"Whether the estimates would beat guessing is not predicted: {self.prospect}"]
-        else:
-            notes = self.prospect.notes()
+        unknown = f"Whether the estimates would beat guessing is not predicted: {self.collection}"
+        notes = [unknown] if self.prospect is None else self.prospect.notes()
         notes.append(f"The plan {'makes' if self.constraint == 'published' else 'is'} {self.promise}.")
         if self.delta is not None:
-            notes += _delta_words(self.delta, self.leakages)
+            notes += delta_words(self.delta, self.leakages)
             notes.append(f"In the worst case of all reports: {table_words(self.strictest)}")
         elif not self.is_sound:
             notes.append(f"For an adversary who knows the table itself: {table_words(self.strictest)}")
@@ -227,10 +239,10 @@ class Calibration:
         if self.collected is not None:
             notes.append(f"Applied to {origin_of(self.collected.belief)}: {table_words(self.collected)}")
         if self.is_sound and self.constraint != "tree" and self.uniform_ratio < _CLOSE and not self.capped:
-            notes.append(_close_words(len(self.budgets)))
+            notes.append(close_words(len(self.budgets)))
         if self.capped:
             notes.append(_capped_words(self))
-        kept = [_kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
+        kept = [kept_words(item) for item in self.plan.releases if item.name not in self.budgets]
         if kept:
             notes.append(f"Kept as given: {listed(kept, 8)}.")
         if (delta := max(item.total.delta for item in self.audit.secrets.values())) > 0:
@@ -241,9 +253,9 @@ class Calibration:
             return notes  # what the budgets gain over others is no comfort then
         if self.certificate is not None and self.delta is not None:
             is_drawn = any(item.draws for item in self.leakages.values())
-            notes.append(_gain_words(self.certificate, is_drawn=is_drawn))
+            notes.append(gain_words(self.certificate, is_drawn=is_drawn))
         elif self.certificate is not None and len(self.capped) < len(self.budgets):
-            notes.append(_certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
+            notes.append(certificate_words(self.certificate, self.raisable, is_any_capped=bool(self.capped)))
         return notes
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,7 +272,7 @@ class Calibration:
             "certificate": self.certificate and vars(self.certificate),
             "frontier": [{k: number(v) for k, v in vars(point).items()} for point in self.frontier],
             "alternatives": [vars(item) | {"ratio": number(item.ratio)} for item in self.alternatives],
-            "usefulness": None if isinstance(self.prospect, str) else self.prospect.to_dict(),
+            "usefulness": self.prospect and self.prospect.to_dict(),
             "notes": self.notes(), "plan": json.loads(self.plan.to_json()), "audit": self.audit.to_dict(),
             "table_audit": _plain(self.table_audit), "collected": _plain(self.collected),
         }  # fmt: skip
@@ -274,7 +286,7 @@ class Calibration:
         kept = f"limits {'' if self.is_within else 'not '}certified"
         kept += "" if self.decide_by == "report" else f" for {NAMES[self.decide_by]}"
         who = self.constraint if self.delta is None else f"{self.constraint} at delta {self.delta:g}"
-        use = "" if self.beats_guessing else "; worse than guessing"
+        use = "" if self.usefulness is None else f"; {self.usefulness.verdict}"
         return f"Calibration({who}: {len(self.budgets)} budgets, {low:.4g} to {high:.4g}; {kept}{use})"
 
     def _repr_html_(self) -> str:
@@ -314,76 +326,9 @@ def table_words(audit: Audit) -> str:
     return f"of {len(verdicts)} secrets, {', '.join(words)}."
 
 
-def _delta_words(delta: float, leakages: Mapping[str, DeltaLeakage]) -> list[str]:
-    """Say what a delta allows, and how sure the figures are."""
-    words = [
-        f"Delta averages over people: {delta:g} lets {_one_in(delta)} be exposed beyond a limit, and some "
-        "are more exposed than others. Look at the figures at smaller deltas too."
-    ]
-    beta = max(item.beta for item in leakages.values())
-    if any(item.upper.kind != "exact" and item.draws for item in leakages.values()):
-        words.append(
-            f"The figures at delta were certified with fresh draws; one is too low with a probability of "
-            f"{beta:.1g} at most, over the draws' own coin flips."
-        )
-    return words
-
-
-def _one_in(delta: float) -> str:
-    """Write a small probability as people say it.
-
-    >>> _one_in(0.01), _one_in(0.003)
-    ('1 person in 100', '1 person in 333')
-    """
-    return f"1 person in {1 / delta:.0f}"
-
-
-def _gain_words(known: Certificate, *, is_drawn: bool) -> str:
-    """Say what unequal budgets at delta gain; where releases are drawn, one budget for all is estimated."""
-    gain = f"The weighted error is smaller by a factor of {known.gain:.3g} than with one budget for all"
-    if known.gain <= _GAIN:
-        gain = "The weighted error is that of one budget for all"
-    estimated = ", which is estimated and not certified here" if is_drawn else ""
-    return f"{gain}{estimated}; better budgets may exist, since the search ends near a local optimum."
-
-
-def _kept_words(release: Release) -> str:
-    """Say how an attribute is released whose budget was not to be chosen."""
-    if release.epsilon is None:
-        return f"{release.name} (no noise)"
-    return f"{release.name} ({release.mechanism}, budget {release.epsilon:g})"
-
-
-def _close_words(count: int) -> str:
-    """Say that little was gained, and what could help; with one attribute there is nothing to split."""
-    if count == 1:
-        return "With one budget to choose there is nothing to split: it is close to what the limit leaves."
-    return (
-        "The largest budget for all that can be certified is close to the even split of the limit. What "
-        "helps: release fewer attributes, coarser bins, limits for the secrets that matter alone, or an "
-        "explicit model of the adversary (the constraint 'tree')."
-    )
-
-
 def _capped_words(result: Calibration) -> str:
     """Say that the search and not a limit stopped some budgets, and whether that matters."""
     stopped = f"No limit stops {listed(result.capped, 8)}, but the search, which ends at {LARGEST_BUDGET:g}"
     if result.is_saturated:
         return f"{stopped}: leakage has saturated there, and even without noise every limit would be kept."
     return f"{stopped}: leakage still grows there, and some larger budget would break a limit."
-
-
-def _certificate_words(known: Certificate, raisable: Sequence[str], *, is_any_capped: bool) -> str:
-    """Say what is known about unequal budgets, and no more."""
-    subject = "Of the other budgets none" if is_any_capped else "No single budget"
-    if raisable:
-        subject = f"No single budget but those of {listed(raisable, 8)}"
-    gain = "that of one budget for all"
-    end = "the search ended short of a local optimum, so better budgets may exist"
-    if known.gain > _GAIN:
-        gain = f"smaller by a factor of {known.gain:.3g} than with one budget for all"
-    if known.stationarity < _BALANCED:
-        end = "a local optimum to first order, not proven to be the best of all"
-    return (
-        f"{subject} can be raised by 1 % without breaking a limit, and the weighted error is {gain}; {end}."
-    )

@@ -28,6 +28,8 @@ from sidelight.cli.first import doctor, example, schema
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
 from sidelight.cli.messages import explain
+from sidelight.cli.plan import app as plan
+from sidelight.cli.project import init, run
 from sidelight.cli.study import app as study
 from sidelight.foundation.terminal import ClosedPipeError, say
 
@@ -69,11 +71,12 @@ def _overview(context: typer.Context) -> None:
 
 
 _COMMANDS = (
-    demo, example, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn, doctor
+    demo, example, init, run, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn,
+    doctor,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)
-for group in (study, bench):
+for group in (plan, study, bench):
     group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)
     for entry in group.registered_commands:
         entry.epilog = epilog(f"{group.info.name} {entry.name}")

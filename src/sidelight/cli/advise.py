@@ -11,6 +11,7 @@ import typer
 import sidelight as sl
 from sidelight.cli.common import SETTINGS, Shown, check_writable, progress, read_table, refuse_several, show
 from sidelight.cli.options import WITHOUT_ENGINE, Reading, RecordEpsilon, SaveProtocol, flag, grouped
+from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import file_name
 
@@ -32,8 +33,8 @@ class Collected:
 
 
 @grouped(without=WITHOUT_ENGINE)
-def advise(collected: Collected, reading: Reading, shown: Shown) -> None:
-    """Compare protocols by the error to expect."""
+def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown) -> None:
+    """Compare protocols by the error to expect, and say whether their estimates would beat guessing."""
     check_writable(collected.save_protocol, SETTINGS)
     with progress(quiet=shown.json):
         schema, table, known, origin = _assumed(collected, reading)
@@ -47,7 +48,8 @@ def advise(collected: Collected, reading: Reading, shown: Shown) -> None:
         notes = [] if table is None else table.notes()
         if table is not None and collected.save_protocol:
             notes += sl.report.publishing_notes(schema, "the protocol file, and every report made by it")
-        advice = replace(advice, notes=tuple(notes))
+        prior = wanted.guess(schema, reading.encoding)
+        advice = replace(advice, notes=tuple(notes), within=wanted.within, prior=prior)
     if collected.save_protocol:
         sl.protocols.write_protocol(advice.choice, collected.save_protocol)
     show(advice, shown, lambda: sl.report.print_advice(advice))

@@ -39,6 +39,11 @@ class Known:
     truth: str | None = flag(
         None, "The true records, where DATA is a file of reports; of one phase, or of all people."
     )
+    belief_from: str | None = flag(
+        None,
+        "Whom the attacker has counted: 'others' [the default], half of the true records, so that the other "
+        "half is attacked; 'everyone'; or a table of other people.",
+    )
     parameters: Path | None = flag(
         None, "The published parameters, where DATA is a second phase of all people."
     )
@@ -66,8 +71,8 @@ def attack(
             result = _on_reports(data, secret, known)
         else:
             of_reports = {
-                "--truth": known.truth, "--parameters": known.parameters, "--schema": known.schema,
-                "--kind": known.kinds,
+                "--truth": known.truth, "--belief-from": known.belief_from,
+                "--parameters": known.parameters, "--schema": known.schema, "--kind": known.kinds,
             }  # fmt: skip
             _refuse(of_reports, f"{data} holds no reports, so its records are the truth")
             result = _on_numbers(data, secret, simulated, known.seed or 0, known.encoding)
@@ -128,33 +133,37 @@ def _on_numbers(
 
 
 def _on_reports(data: str, secret: str, known: Known) -> sl.attacks.AttackComparison:
-    """Infer the secret from reports by the belief of the true records themselves."""
+    """Infer the secret from reports by a belief learnt apart from the people attacked."""
     if known.truth is None:
         raise InputError(f"{data} holds reports; give --truth, the true records to compare with.")
-    stated: dict[str, Any] = {**stated_kinds(known.kinds)}
     released = sl.read_reports(data)
     schema = released.protocol.schema
-    table = sl.read(
-        known.truth, schema=schema, rest=known.schema or True, require=[secret], encoding=known.encoding,
+    table = _true_records(known.truth, secret, schema, known)
+    belief_from: Any = "others" if known.belief_from is None else known.belief_from
+    if belief_from not in ("others", "everyone"):
+        belief_from = _true_records(belief_from, secret, table.schema, known)
+    rows = _rows_of_phase(released, table, known.parameters)
+    return sl.attacks.rehearse(released, table, secret, rows=rows, belief_from=belief_from)
+
+
+def _true_records(path: str, secret: str, schema: sl.Schema, known: Known) -> sl.Table:
+    """Read true records, coded as the schema says, which is that of the reports."""
+    stated: dict[str, Any] = {**stated_kinds(known.kinds)}
+    return sl.read(
+        path, schema=schema, rest=known.schema or True, require=[secret], encoding=known.encoding,
         kinds={name: kind for name, kind in stated.items() if name not in schema},
     )  # fmt: skip
-    belief = sl.Belief.from_data(table)
-    attacker = sl.BayesAttacker(belief if belief.kind == "joint" else sl.Belief.tree_of(belief))
-    truth = _of_phase(released, table, known.parameters)
-    result = sl.attack(released, attacker, secret=secret, truth=truth)
-    note = f"For an attacker who knows the distribution of {belief.source} ({attacker.belief.kind})."
-    return sl.attacks.AttackComparison(f"Inference of {secret} from reports", {"Bayes": result}, (note,))
 
 
-def _of_phase(released: sl.RecordReports, table: sl.Table, parameters: Path | None) -> Any:
-    """Return the true records of those who reported: of a phase, where the table holds all people."""
+def _rows_of_phase(released: sl.RecordReports, table: sl.Table, parameters: Path | None) -> Any:
+    """Return which people of the table reported in this phase; None where everyone did."""
     published = sl.protocols.SecondPhase.read(parameters) if parameters else None
     if table.rows == released.people:
-        return table
+        return None
     rows = sl.protocols.phase_rows(released, table.rows, published)
     if rows is None and released.protocol.name in ("corr-rr", "cond-rr"):
         raise InputError(
             f"{table.source.label} has {table.rows} records, the second phase {released.people} reports; "
             "give --parameters, which say whose they are, or the truth of these records alone."
         )
-    return table if rows is None else table.codes()[rows]
+    return rows

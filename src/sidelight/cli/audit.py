@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -11,7 +12,14 @@ import sidelight as sl
 from sidelight.cli import common
 from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
+from sidelight.cli.plan import Said, Weighing, read_plans, show_comparison, weighed
+from sidelight.cli.remedies import Remedied, show_remedies
 from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+
+Plans = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Plan files (.toml or .json); several are put side by side.", show_default=False),
+]
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,10 @@ class Asked:
     smoothing: Smoothing = 0.0
     method: str = flag("auto", "Of the total: 'auto', 'exact', 'joint generic' or 'composition'.")
     min_support: MinSupport = 0
-    save_plan: Path | None = flag(None, "Write the plan that was audited to this file.")
+    save_plan: Path | None = flag(None, "Write the plan that was audited, or that of --remedy, to this file.")
+    assessment: Path | None = flag(
+        None, "Write what a data protection assessment asks for to this file (.md or .json)."
+    )
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class AtDelta:
             raise InputError(f"{name} is for figures at delta; add --delta, as in --delta 0.001.")
 
 
-@grouped()
+@grouped(project=False)
 def demo(shown: Shown) -> None:
     """Audit a bundled table: the 2,201 people of the Titanic."""
     with progress(quiet=shown.json):
@@ -97,15 +108,29 @@ def demo(shown: Shown) -> None:
         sl.report.print_lesson()
 
 
-@grouped()
-def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: Asked, shown: Shown) -> None:
+@grouped(cached=True)
+def audit(
+    data: Data, plans: Plans = None, *, released: Released, reading: Reading, at: AtDelta, asked: Asked,
+    remedied: Remedied, shown: Shown,
+) -> None:  # fmt: skip
     """Tell what a release reveals about each attribute through the others.
 
     Without a limit it describes. With one it judges: exit code 0 means that every secret with a limit is
-    certified to stay within it, for the adversary who decides.
+    certified to stay within it, for the adversary who decides. Several plans are put side by side.
     """
     secrets, limits = common.secrets_with_limits(released.secret, released.limit)
     common.check_writable(asked.save_plan, common.SETTINGS)
+    common.check_writable(asked.assessment, (".md", ".json"))
+    if data.endswith(".toml"):
+        fix = f"as in sidelight audit people.csv {data}"
+        raise InputError(f"{data} is a plan; name the table before it, {fix}, or in a project file.")
+    paths = [*([released.plan] if released.plan else []), *(plans or [])]
+    remedied.check(asked.save_plan, asked.min_support)
+    if len(paths) > 1:
+        common.refuse_several({"several plans": paths, "--remedies": remedied.is_asked or None})
+        _side_by_side(data, paths, released=released, reading=reading, at=at, asked=asked, shown=shown)
+        return
+    released = replace(released, plan=paths[0] if paths else None)
     given = sl.Plan.read(released.plan) if released.plan else None
     planned = None if given is None else given.delta
     at.check(planned)
@@ -116,12 +141,41 @@ def audit(data: Data, released: Released, reading: Reading, at: AtDelta, asked: 
         table = common.read_table(data, reading, given, named, numbered=secrets)
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets if given else [])
+        remedied.check_limits(plan, secrets)
         result = _audited(table, plan, secrets, asked, at)
-    if asked.save_plan:
-        plan.write(asked.save_plan)
-    show(result, shown, lambda: sl.report.print_audit(result, table))
+        found = remedied.found(result, at.seed) if remedied.is_asked else None
+    if asked.save_plan and (found is None or remedied.remedy is None):
+        plan.write(asked.save_plan, like=released.plan)
+    elif asked.save_plan and found is not None:
+        remedied.chosen(found).write(asked.save_plan)
+    if asked.assessment:
+        sl.report.write_assessment(result, asked.assessment, found)
+    if found is None:
+        show(result, shown, lambda: sl.report.print_audit(result, table))
+    else:
+        show_remedies(found, table, shown)
     if result.is_within is False:
         raise typer.Exit(1)
+
+
+def _side_by_side(
+    data: str, paths: list[Path], *, released: Released, reading: Reading, at: AtDelta, asked: Asked,
+    shown: Shown,
+) -> None:  # fmt: skip
+    """Audit several plans for one adversary, and show them side by side."""
+    usual = Asked(decide_by=asked.decide_by, smoothing=asked.smoothing, min_support=asked.min_support)
+    single = vars(asked).items() - vars(usual).items()
+    written = {"epsilon": released.epsilon, "mechanism": released.mechanism, "withhold": released.withhold}
+    for name in [*dict(single), *(name for name, value in written.items() if value is not None)]:
+        raise InputError(f"--{name.replace('_', '-')} is for one plan, and {len(paths)} are named.")
+    secrets, limits = common.secrets_with_limits(released.secret, released.limit)
+    plans = {
+        name: _limited(plan, released.limit, limits, secrets) for name, plan in read_plans(paths).items()
+    }
+    weighing = Weighing(secrets or None, None, at.delta, asked.decide_by, min_support=asked.min_support)
+    with progress(quiet=shown.json):
+        result = weighed(data, plans, reading, weighing, sampling=at.sampling, smoothing=asked.smoothing)
+    show_comparison(result, Said(json=shown.json), shown.report)
 
 
 def _check(epsilon: float | None, asked: Asked, delta: float | None) -> None:

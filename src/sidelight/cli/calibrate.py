@@ -150,7 +150,7 @@ class Search:
         sl.auditing.check_decider(self.decide_by or "report", "report", is_model=is_model, has_model=False)
 
 
-@grouped()
+@grouped(cached=True)
 def calibrate(
     data: Data, *, wishes: Wishes, search: Search, wanted: Wanted, reading: Reading,
     smoothing: Smoothing = 0.0, shown: Shown,
@@ -182,7 +182,7 @@ def calibrate(
         result = sl.calibrate(belief, secrets=secrets, plan=given, **rules)
         result = replace(result, within=wanted.within, prior=prior)
     if wishes.output:
-        result.plan.write(wishes.output)
+        result.plan.write(wishes.output, like=search.plan)
     said = [f"The plan is in {wishes.output}."] if wishes.output else []
     if search.plan and not wishes.is_limited:
         said.insert(0, f"Limits that were not given are those of {search.plan}.")

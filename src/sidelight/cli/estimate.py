@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,11 @@ import sidelight as sl
 from sidelight.cli.common import SETTINGS, Shown, check_writable, first_given, progress, show
 from sidelight.cli.follow import Showing, State, estimate_from_state
 from sidelight.cli.options import Encoding, Force, flag, grouped
+from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError
+
+if TYPE_CHECKING:
+    from sidelight.estimation.estimates import Comparison
 
 
 @dataclass(frozen=True)
@@ -87,27 +91,30 @@ Reports = Annotated[
 
 @grouped()
 def estimate(
-    *, reports: Reports = None, estimation: Estimation, learning: Learning, state: State, written: Written,
-    shown: Shown,
+    *, reports: Reports = None, estimation: Estimation, wanted: Wanted, learning: Learning, state: State,
+    written: Written, shown: Shown,
 ) -> None:  # fmt: skip
-    """Estimate the frequencies of every attribute from reports."""
+    """Estimate the frequencies of every attribute from reports, and say whether that beats guessing."""
     files, output, truth = reports or [], written.output, estimation.truth
     sources = (*files, truth, state.follow, state.checkpoint)
     check_writable(output, (".csv", ".parquet", ".json"), sources=sources, force=written.force)
     learning.check(files)
 
-    def known(schema: sl.Schema) -> Any:
-        table = sl.read(truth, schema=schema, encoding=written.encoding)
-        return sl.transport.true_frequencies(table, schema)
+    def finish(estimates: sl.Estimates) -> sl.Estimates | Comparison:
+        schema, encoding = estimates.schema, written.encoding
+        judged = replace(estimates, within=wanted.within, prior=wanted.guess(schema, encoding))
+        if truth is None:
+            return judged
+        table = sl.read(truth, schema=schema, encoding=encoding)
+        return judged.against(sl.transport.true_frequencies(table, schema))
 
     if state.is_asked_for(files, learning.learn):
-        showing = Showing(estimation.settings, known if truth else None, shown, output, written.force)
+        showing = Showing(estimation.settings, finish, shown, output, written.force)
         estimate_from_state(state, files, showing)
         return
     with progress(quiet=shown.json):
         read = [sl.read_reports(path) for path in files]
-        estimates = sl.estimate(read, **estimation.settings)
-        result = estimates.against(known(estimates.schema)) if truth else estimates
+        result = finish(sl.estimate(read, **estimation.settings))
         learning.write(read)
     if output:
         result.write(output, overwrite=written.force)

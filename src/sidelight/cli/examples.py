@@ -10,7 +10,9 @@ EXAMPLES = {
         "sidelight example titanic -o titanic.parquet",
         "sidelight example survey --rows 1000 --seed 7 -o small.csv",
     ),
-    "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o people.schema.toml"),
+    "init": ("sidelight init people.csv", "sidelight init people.csv --force --report report"),
+    "run": ("sidelight run", "sidelight run sidelight.toml --json"),
+    "schema": ("sidelight schema people.csv", "sidelight schema people.csv -o columns.toml"),
     "audit": (
         "sidelight audit people.csv --secret diabetes --report audit.html",
         "sidelight audit people.csv --epsilon 0.5 --limit 1.5 --save-plan even.toml",
@@ -45,6 +47,19 @@ EXAMPLES = {
     "learn": (
         "sidelight learn people.csv --label diabetes --epsilon 1 --model bayes -o model.json",
         "sidelight learn people.csv --label diabetes --depth 2 --draw tree.svg --seed 1",
+    ),
+    "plan": (
+        "sidelight plan diff even.toml plan.toml --data people.csv",
+        "sidelight audit people.csv even.toml plan.toml --report plans.html",
+    ),
+    "plan show": ("sidelight plan show plan.toml", "sidelight plan show plan.toml --markdown"),
+    "plan diff": (
+        "sidelight plan diff even.toml plan.toml",
+        "sidelight plan diff even.toml plan.toml --data people.csv --secret diabetes --markdown",
+    ),
+    "plan check": (
+        "sidelight plan check plan.toml",
+        "sidelight plan check plan.toml --data people.csv --json",
     ),
     "doctor": ("sidelight doctor", "sidelight doctor --json"),
     "study": ("sidelight study list", "sidelight study run all --quick"),

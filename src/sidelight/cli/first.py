@@ -14,7 +14,7 @@ from sidelight.cli.options import Data, Force, Json, Reading, flag, grouped
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.terminal import say
 
-Name = Annotated[str, typer.Argument(help="'survey' (drawn, 7 attributes), 'titanic' or 'admissions'.")]
+Name = Annotated[str, typer.Argument(help="'survey' or 'clinic' (drawn), 'titanic' or 'admissions'.")]
 Output = Annotated[
     Path, typer.Option("-o", "--output", help="Write the table to this .csv or .parquet file.")
 ]

@@ -78,7 +78,7 @@ class Showing:
     """How estimates are made and shown."""
 
     settings: dict[str, Any]  # of `estimate`
-    truth: Callable[[Any], Any] | None  # gives the true frequencies, where they are known
+    finish: Callable[[sl.Estimates], sl.Estimates | Comparison]  # sets what is known beside estimates
     shown: Shown  # the HTML file to write at the end; print JSON, one line for each update
     output: Path | None  # the file of the estimates to write at the end
     force: bool  # whether it may replace a file
@@ -169,7 +169,7 @@ def _estimated(aggregator: sl.transport.Aggregator, showing: Showing) -> sl.Esti
         if _is_early(aggregator):
             return str(error)
         raise
-    return estimates.against(showing.truth(estimates.schema)) if showing.truth else estimates
+    return showing.finish(estimates)
 
 
 def _is_early(aggregator: sl.transport.Aggregator) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from sidelight.cli.from_project import PROJECT_PARAMETERS, call_with_project
 from sidelight.foundation.errors import InputError
 
 Command = Callable[..., None]
@@ -22,11 +23,15 @@ def flag(default: Any, text: str, *names: str, callback: Callable[..., Any] | No
     return field(default=default, metadata={"option": typer.Option(*names, help=text, callback=callback)})
 
 
-def grouped(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
+def grouped(
+    *, without: Collection[str] = (), project: bool = True, cached: bool = False
+) -> Callable[[Command], Command]:
     """Put the fields of a command's groups in their place in its signature, which typer reads.
 
     A parameter whose type is a dataclass is a group; the command is handed an instance of it. It has no
-    option for the fields in `without`, which keep their defaults.
+    option for the fields in `without`, which keep their defaults. What is not said on the command line comes
+    from the `project` file, if there is one; then what a `cached` command printed and wrote is kept for the
+    next time, as long as nothing that it read has changed.
     """
 
     def decorate(command: Command) -> Command:
@@ -37,8 +42,15 @@ def grouped(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
             for parameter in inspect.signature(command).parameters.values()
             for option in _options(parameter.replace(annotation=hints[parameter.name]), without)
         ]
+        parameters += PROJECT_PARAMETERS if project else []
 
         def run(**given: Any) -> None:
+            if project:
+                call_with_project(given, call, cached=cached)
+            else:
+                call(given)
+
+        def call(given: dict[str, Any]) -> None:
             made = {}
             for name, kind in groups.items():
                 own = {part.name: given.pop(part.name) for part in fields(kind) if part.name in given}
@@ -72,7 +84,7 @@ def _options(parameter: Parameter, without: Collection[str]) -> Iterator[Paramet
 def _given(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     """Return an option only where somebody wrote it: a default beside a plan is no contradiction."""
     source = context.get_parameter_source(str(parameter.name))
-    return None if source is None or source.name.startswith("DEFAULT") else value
+    return None if source is None or source.name == "DEFAULT" else value
 
 
 Data = Annotated[

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
 from typing import Literal
@@ -15,14 +16,16 @@ import pyarrow as pa
 
 from sidelight.estimation.expected_error import (
     Frequencies,
-    best_error,
+    best_errors,
     likeliest_errors,
     loose_sums,
-    shrunken_error,
+    simulated_errors,
 )
+from sidelight.estimation.guessing import Guessing, beside_guess
 from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
 from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
 from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
+from sidelight.estimation.usefulness import WITHIN
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
@@ -72,6 +75,10 @@ class Estimates:
             estimates where it is not predicted ("em", "published").
         delta: the probability that the budget does not hold, at most.
         means: by attribute that is reported as a number, the mean of its points.
+        unbiased: the unbiased estimates, which the errors of guesses are judged by.
+        errors: by attribute, the mean squared error to expect of the chosen estimator.
+        prior: public frequencies that could be guessed instead.
+        within: the precision that people are counted for; 0.01 where none is given.
     """
 
     schema: Schema
@@ -90,6 +97,10 @@ class Estimates:
     expected_error: float
     delta: float = 0.0
     means: Mapping[str, Mean] = field(default_factory=dict)
+    unbiased: Mapping[str, Array] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
+    prior: Frequencies | None = None
+    within: float | None = None
 
     def __getitem__(self, name: str) -> Array:
         _ = self.schema[name]
@@ -101,6 +112,22 @@ class Estimates:
             columns = (self.frequencies, self.standard_errors, self.lower, self.upper)
             for code, value in enumerate(attribute.values):
                 yield Estimate(name, value, *(float(column[name][code]) for column in columns))
+
+    @cached_property
+    def guessing(self) -> Guessing:
+        """Whether the estimates beat guessing, and how many people a precision would need."""
+        variances = {name: error**2 for name, error in self.standard_errors.items()}
+        guesses = {"calling all values equally common": {}, "the public prior": self.prior}
+        options = [
+            (words, *beside_guess(self.unbiased, variances, self.errors, guess))
+            for words, guess in guesses.items()
+            if guess is not None
+        ]
+        words, each, together = min(options, key=lambda option: option[2].guess_error)
+        within = WITHIN if self.within is None else check_number("within", self.within, above=0, below=1)
+        # The noise is in proportion to 1/n; "best" errs less, but ever less so as people are added.
+        needed = self.people * max(float(spread.mean()) for spread in variances.values()) / within**2
+        return Guessing(words, each, together, self.people, within, max(math.ceil(needed), 1))
 
     def against(self, truth: Mapping[str, Array]) -> Comparison:
         """Return the estimates beside the true frequencies."""
@@ -124,7 +151,7 @@ class Estimates:
             "protocol": self.protocol, "estimator": self.estimator, "about": self.about,
             "confidence": self.confidence, "people": self.people, "epsilon": json_number(self.epsilon),
             "delta": self.delta, "is_simulation": self.is_simulation, "unbiased_error": self.unbiased_error,
-            "expected_error": self.expected_error,
+            "expected_error": self.expected_error, "usefulness": self.guessing.to_dict(),
         }  # fmt: skip
         means = [item.to_data() for item in self.means.values()]
         data = {**head, "estimates": [vars(item) for item in self], "means": means}
@@ -132,7 +159,7 @@ class Estimates:
 
     def __repr__(self) -> str:
         about = f"{len(self.schema)} attributes from {self.people} reports; {self.protocol}, {self.estimator}"
-        return f"Estimates({about}, expected error {self.expected_error:.4g})"
+        return f"Estimates({about}, expected error {self.expected_error:.4g}; {self.guessing.verdict})"
 
     def _repr_html_(self) -> str:
         titles = ("attribute", "value", "frequency", "standard error", "lower", "upper")
@@ -225,32 +252,36 @@ def estimate(
         lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
     variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
+    expected = _expected(estimator, parts, about, frequencies, variances)
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
         any(part.is_simulation for part in parts),
-        *_expected(estimator, parts, about, frequencies, variances),
+        float(np.mean([spread.mean() for spread in variances.values()])),
+        float(np.mean(list(expected.values()))),
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
+        {name: item.estimate for name, item in estimates.items()}, expected,
     )  # fmt: skip
 
 
 def _expected(
     estimator: str, parts: Sequence[RecordSums], about: About, frequencies: Frequencies,
     variances: Frequencies,
-) -> tuple[float, float]:  # fmt: skip
-    """Return the mean squared errors to expect of the unbiased estimates and of the chosen ones."""
+) -> dict[str, float]:  # fmt: skip
+    """Return the mean squared error to expect of each attribute's chosen estimates."""
     schema = parts[0].protocol.schema
-    unbiased_error = float(np.mean([spread.mean() for spread in variances.values()]))
     loose = loose_sums(part.protocol for part in parts)
     if estimator == "best":
         people = sum(part.people for part in parts) if about == "collected" else math.inf
         alone = number_parts(parts, alone=True)
         numbers = {name: (mechanism, sums.reports) for name, mechanism, sums in alone}
-        errors = likeliest_errors(numbers, people, frequencies)
-        return unbiased_error, best_error(schema, frequencies, variances, errors, loose)
-    if estimator not in _IMPROVED:
-        return unbiased_error, unbiased_error
-    return unbiased_error, shrunken_error(schema, frequencies, variances, _IMPROVED[estimator], loose)
+        known = likeliest_errors(numbers, people, frequencies)
+        errors = best_errors(schema, frequencies, variances, known, loose)
+    elif estimator in _IMPROVED:
+        errors = simulated_errors(schema, frequencies, variances, _IMPROVED[estimator], loose)
+    else:
+        return {name: float(spread.mean()) for name, spread in variances.items()}
+    return {name: float((error**2).mean()) for name, error in errors.items()}
 
 
 def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:

@@ -71,17 +71,8 @@ def predicted_errors(
     plain = float(np.mean([spread.mean() for spread in variances.values()]))
     if not shrinks or not np.isfinite(plain):
         return plain, plain
-    return plain, best_error(
-        design.schema, frequencies, variances, number_errors(design, people, frequencies)
-    )
-
-
-def best_error(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
-    loose: Collection[str] = (),
-) -> float:  # fmt: skip
-    """Return the mean squared error to expect of "best", see `best_errors`."""
-    return mean_square(best_errors(schema, frequencies, variances, numbers, loose))
+    numbers, loose = number_errors(design, people, frequencies), loose_sums([design.first])
+    return plain, mean_square(best_errors(design.schema, frequencies, variances, numbers, loose))
 
 
 def best_errors(
@@ -157,14 +148,6 @@ def number_errors(design: Design, people: int, frequencies: Frequencies) -> dict
 def _whole(protocol: Protocol) -> int:
     """Return what the shares of people who send each part are out of."""
     return sum(protocol.part_shares) if protocol.sends_one_part else 1
-
-
-def shrunken_error(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk,
-    loose: Collection[str] = (),
-) -> float:  # fmt: skip
-    """Return the mean squared error to expect of an estimator, see `simulated_errors`."""
-    return mean_square(simulated_errors(schema, frequencies, variances, method, loose))
 
 
 def simulated_errors(

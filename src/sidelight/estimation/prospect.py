@@ -8,16 +8,13 @@ from typing import Any
 
 from sidelight.estimation.affordable import Affordable, affordable
 from sidelight.estimation.expected_error import Frequencies
-from sidelight.estimation.usefulness import Usefulness, people_for_use, people_needed, usefulness
+from sidelight.estimation.usefulness import WITHIN, Usefulness, people_for_use, people_needed, usefulness
 from sidelight.foundation.errors import check_number
 from sidelight.foundation.html import listed
 from sidelight.foundation.numbers import at_least, points, whole
 from sidelight.protocols.direct import smp
 from sidelight.protocols.groups import BEST
 from sidelight.protocols.protocol import Design
-
-WITHIN = 0.01
-"""The precision that people are counted for unless another one is asked for: one percentage point."""
 
 
 @dataclass(frozen=True)
@@ -64,27 +61,31 @@ class Prospect:
         if self.people_for_use is None:
             return "No number of people would halve the error of guessing."
         count = at_least(self.people_for_use)
-        words = f"They would be useful, with half the error of guessing, if about {count} people reported"
+        words = (
+            f"Estimates would be useful, with half the error of guessing, if about {count} people reported"
+        )
         if self.people_if_sampled is None or self.people_if_sampled >= self.people_for_use:
             return f"{words}."
         count = at_least(self.people_if_sampled)
         return (
-            f"{words}, or {count} if each sent one attribute, drawn at random, at a budget of {self.limit:g}."
+            f"{words}; if each sent one attribute, drawn at random, at a budget of {self.limit:g}: {count}."
         )
 
     def _attribute_words(self) -> str:
-        budget = f"a budget of {self.limit:g} for a record, which keeps every limit"
+        budget = f"a budget of {self.limit:g} for a record, which no secret's leakage can exceed"
         asked = f"With {whole(self.usefulness.people)} people and {budget}"
         if self.sampled is None and self.split is None:
             return f"{asked}, no attribute could be collected usefully."
-        parts = []
-        for option, words in ((self.sampled, "if each person sends one of them, drawn at random"),
-                              (self.split, "if everyone sends all of them")):  # fmt: skip
-            if option is not None:
-                parts.append(f"{len(option.names)} {words} ({listed(option.names, 6)})")
-        return (
-            f"{asked}, which keeps every limit, attributes could be collected usefully: {'; '.join(parts)}."
-        )
+        ways = {
+            "each person sends one of them, drawn at random": self.sampled,
+            "everyone sends all": self.split,
+        }
+        parts = [
+            f"{len(option.names)} if {words} ({listed(option.names, 6)})"
+            for words, option in ways.items()
+            if option is not None
+        ]
+        return f"{asked}, attributes could be collected usefully: {'; '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; infinity becomes a string."""

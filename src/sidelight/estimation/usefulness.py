@@ -38,6 +38,8 @@ from sidelight.schema import Schema
 Verdict = Literal["useful", "hardly better than guessing", "worse than guessing"]
 USEFUL = 0.5
 """Estimates are called useful whose error is at most this share of the error of the best guess."""
+WITHIN = 0.01
+"""The precision that people are counted for unless another one is asked for: one percentage point."""
 SURE = 0.95
 """The probability with which no value is further off than the largest error."""
 RIGHT_TO = (
@@ -154,22 +156,33 @@ class Usefulness:
         """Whether a guess could be made from a public prior, of some attribute at least."""
         return any(item.prior_error is not None for item in self.attributes)
 
-    def headline(self) -> str:
-        """Say in one sentence what to expect, what is worst first."""
-        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
-        guess = points(self.guess_error)
+    def summary(self) -> str:
+        """Say in few words what to expect, what is worst first."""
         if math.isinf(self.error):
-            return "Such reports do not determine every frequency, however many people send them."
+            return "Such reports do not determine every frequency, however many people send them"
         if not self.beats_guessing:
-            off = f"off by {points(self.error)} {people}, a guess by {guess}"
-            return f"These estimates would be worse than guessing: {off}."
-        right = f"right to {points(self.error)} {people}, a guess to {guess}"
+            return "These estimates would be worse than guessing"
         if self.worse:
-            count = f"{len(self.worse)} of {len(self.attributes)} attributes ({listed(self.worse, 4)})"
-            return f"For {count} these estimates would be worse than guessing; over all they are {right}."
+            count = f"{len(self.worse)} of {len(self.attributes)} attributes"
+            return f"For {count} these estimates would be worse than guessing"
         if self.verdict == "hardly better than guessing":
-            return f"These estimates would hardly be better than guessing: {right}."
-        return f"Frequencies {right}."
+            return "These estimates would hardly be better than guessing"
+        return f"Frequencies right to {points(self.error)}"
+
+    def headline(self) -> str:
+        """Say the same in a sentence, with the figures."""
+        people = f"with {whole(self.people)} {'person' if self.people == 1 else 'people'}"
+        figures = f"{points(self.error)} {people}, a guess"
+        if math.isinf(self.error):
+            return f"{self.summary()}."
+        if not self.beats_guessing:
+            return f"{self.summary()}: off by {figures} by {points(self.guess_error)}."
+        if self.worse:
+            rest = f"overall they are right to {figures} to {points(self.guess_error)}"
+            return f"{self.summary()} ({listed(self.worse, 4)}); {rest}."
+        if self.verdict == "hardly better than guessing":
+            return f"{self.summary()}: right to {figures} to {points(self.guess_error)}."
+        return f"{self.summary()} {people}, a guess to {points(self.guess_error)}."
 
     def notes(self) -> list[str]:
         """Say what to expect, beginning with the worst, and what the words mean."""
@@ -177,7 +190,7 @@ class Usefulness:
         worst = max(self.attributes, key=lambda item: item.largest_error)
         if self.beats_guessing:
             off = f"none of its values off by more than {points(worst.largest_error)}"
-            notes.append(f"Least certain is {worst.attribute}: with {SURE:.0%} probability, {off}.")
+            notes.append(f"Least certain is {worst.attribute}: with 95 % probability, {off}.")
         if even := [name for name in self.worse if self[name].uniform_error <= _EVEN]:
             known = "are about equally common, so a guess is right already and little could be learnt"
             notes.append(f"The values of {listed(even, 4)} {known}.")
@@ -241,13 +254,12 @@ def people_needed(
     that over all attributes together.
     """
     check_number("precision", precision, above=0)
-    outlook = _Outlook.of(design, frequencies, None)
 
-    def is_reached(found: Usefulness) -> bool:
+    def excess(found: Usefulness) -> float:
         worst = max(item.error for item in found.attributes) if each else found.error
-        return worst <= precision
+        return _logarithm(worst / precision)
 
-    return outlook.least_people(is_reached, precision)
+    return _Outlook.of(design, frequencies, None).least_people(excess, precision)
 
 
 def people_for_use(
@@ -263,11 +275,15 @@ def people_for_use(
     guesses = [item.guess_error for item in outlook.at(1).attributes]
     target = USEFUL * (min(guesses) if each else _together(guesses))
 
-    def is_useful(found: Usefulness) -> bool:
-        verdicts = [item.verdict for item in found.attributes] if each else [found.verdict]
-        return set(verdicts) == {"useful"}
+    def excess(found: Usefulness) -> float:
+        judged = found.attributes if each else (found,)
+        return max(_logarithm(item.error / (USEFUL * item.guess_error)) for item in judged)
 
-    return outlook.least_people(is_useful, target)
+    return outlook.least_people(excess, target) if target > 0 else None
+
+
+def _logarithm(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,27 +342,38 @@ class _Outlook:
             items.append(AttributeUse(item.name, item.size, best, plain, most, *self.guesses[item.name]))
         return Usefulness(tuple(items), people, len(self.known) == len(schema))
 
-    def least_people(self, is_enough: Callable[[Usefulness], bool], target: float) -> int | None:
-        """Return the least number of people that is enough, within 1 %, by bisection of its logarithm.
+    def least_people(self, excess: Callable[[Usefulness], float], target: float) -> int | None:
+        """Return the least number of people, within 1 %, at which an error is down to its target.
 
-        The search begins where the unbiased estimates have the target for their error.
+        The excess is the logarithm of the error over the target, nearly linear in that of people: where it
+        would be 0 by that, and 1 % around it, is where the search looks. It begins where the unbiased
+        estimates have the target for their error.
         """
         at_scale = max(float(spread.mean()) for spread in self.variances(_SCALE).values())
-        if not (target > 0 and math.isfinite(at_scale)):
+        if not math.isfinite(at_scale):
             return None
         high = max(_SCALE * at_scale / target**2, 1.0)
-        while not is_enough(self.at(math.ceil(high))):
+        above = excess(self.at(math.ceil(high)))
+        while above > 0:
             high *= 4
             if high > _MOST_PEOPLE:
                 return None
-        low = high
-        while low > 1 and is_enough(self.at(math.ceil(low))):
-            low, high = max(low / 4, 1.0), low
-        if low == high or math.ceil(high) == 1:
-            return math.ceil(high)
+            above = excess(self.at(math.ceil(high)))
+        low, below = high, above
+        while below <= 0:
+            if low == 1:
+                return 1
+            high, above, low = low, below, max(low / 4, 1.0)
+            below = excess(self.at(math.ceil(low)))
         while high / low > _CLOSE and math.ceil(high) > math.ceil(low):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if is_enough(self.at(math.ceil(middle))) else (middle, high)
+            share = below / (below - above) if math.isfinite(above) else 0.5
+            root = low * (high / low) ** min(max(share, 0.05), 0.95)  # a kink must not hold the search up
+            for people in (root * math.sqrt(_CLOSE), root / math.sqrt(_CLOSE)):
+                if low < people < high:
+                    found = excess(self.at(math.ceil(people)))
+                    low, below, high, above = (
+                        (people, found, high, above) if found > 0 else (low, below, people, found)
+                    )
         return math.ceil(high)
 
 

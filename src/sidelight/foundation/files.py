@@ -20,14 +20,16 @@ from sidelight.foundation.errors import InputError, invalid
 
 REPORTS_KEY = b"sidelight"
 """The key of an Arrow or Parquet schema's metadata under which a file of reports names its protocol."""
+PROJECT_FILE = "sidelight.toml"
+"""What the file is called that commands read where it lies in the working folder."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a disk, or of a share of it, that is full."""
 _LARGEST_PLAN = 1 << 26
 _DESCRIBED = (
     {"version", "release"}, {"version", "protocol"}, {"version", "second"}, {"version", "model"},
-    {"nodes", "edges"},
+    {"nodes", "edges"}, {"assessment", "sections"},
 )  # fmt: skip
-"""The parts of a plan, a protocol, published parameters, a model, and the graph of `knowledge`."""
+"""The parts of a plan, a protocol, published parameters, a model, the graph of `knowledge`, an assessment."""
 
 
 def write_atomically(
@@ -95,11 +97,14 @@ def check_overwrite(path: str | Path, *, force: bool = False, fix: str = "name a
 
 
 def _can_be_made_again(path: Path) -> bool:
-    """Whether a file is a page, a picture, a plan, a protocol, published parameters, a model or a graph."""
+    """Whether a file is a page, picture, plan, protocol, parameters, model, graph or assessment of ours."""
     suffix = path.suffix.lower()
     if suffix in (".html", ".htm"):
         with path.open("rb") as page:
             return b"<title>Sidelight" in page.read(1 << 12)
+    if suffix == ".md":
+        with path.open("rb") as page:
+            return page.readline(1 << 12).startswith(b"# Sidelight assessment")
     if suffix not in (".toml", ".json") or path.stat().st_size > _LARGEST_PLAN:
         return suffix in (".svg", ".png", ".dot")
     try:

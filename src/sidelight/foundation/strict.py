@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sidelight.foundation.errors import InputError, unknown
 from sidelight.foundation.files import check_overwrite, is_toml, read_text, strict_json, write_text
+from sidelight.foundation.toml_comments import carried_over
 
 T = TypeVar("T", bound=BaseModel)
 Value = TypeVar("Value")
@@ -23,10 +24,21 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def write_data(data: Mapping[str, Any], path: str | Path) -> Path:
-    """Write plain data as TOML or JSON, by the file's ending; what is not of ours is not replaced."""
-    text = (toml_text if is_toml(path) else json_text)(data)
+def write_data(
+    data: Mapping[str, Any], path: str | Path, *, like: str | Path | None = None, key: str = "name"
+) -> Path:
+    """Write plain data as TOML or JSON, by the file's ending; what is not of ours is not replaced.
+
+    The comments of a TOML file that is replaced are kept, without one those of the TOML file `like`; `key`
+    tells the entries of its lists apart (`carried_over`).
+    """
+    has_comments = is_toml(path)
     check_overwrite(path)
+    if not has_comments:
+        return write_text(path, json_text(data))
+    text, said = toml_text(data), path if Path(path).exists() else like
+    if said is not None and is_toml(said) and Path(said).exists():
+        text = carried_over(read_text(said, f"{said} is not UTF-8 text."), text, key)
     return write_text(path, text)
 
 
@@ -109,7 +121,7 @@ def _keys(model: type[BaseModel], table: Sequence[str]) -> list[str]:
     for part in table:
         if part in model.model_fields:
             model = _inner(model.model_fields[part].annotation) or model
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _inner(annotation: Any) -> type[BaseModel] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
+from sidelight.foundation.forecasts import Measures
 from sidelight.foundation.strict import Strict, read_data, versioned
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
 from sidelight.learning.statement import Spending, Statement, spending
+from sidelight.learning.tested import OWN, UNPROTECTED, Limit, limit_of, tested, unprotected, verdict
 from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.protocols.files import AttributeFile, attribute_data
 from sidelight.schema import Attribute, Schema
@@ -42,7 +44,8 @@ class Learnt:
         control: the share of the commonest label among them.
         trained: how many people reported, or helped to learn omega.
         spent: what each round of a tree, or each attribute of Naive Bayes, asked for; none for LabelDP.
-        references: the accuracy of other models on the same records, by name; see `learn`.
+        measures: everything measured of "the model" and of the references on these records, by name.
+        limit: what no model of these attributes exceeds on these records.
         notes: what else a reader must know; of the run, not of the model, so that no file has them.
     """
 
@@ -58,9 +61,21 @@ class Learnt:
     trained: int
     tested: int
     source: str
+    measures: Mapping[str, Measures]
+    limit: Limit
     spent: tuple[Spending, ...] = ()
-    references: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def references(self) -> dict[str, float]:
+        """The accuracy of the other models on the same records, by name."""
+        others = {name: part.find("accuracy") for name, part in self.measures.items() if name != OWN}
+        return {name: found.figure.value for name, found in others.items() if found is not None}
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model is better than always guessing the commonest label, in words."""
+        return verdict(self.measures[OWN])
 
     def to_data(self) -> dict[str, Any]:
         """Return the model and its figures as plain data."""
@@ -78,7 +93,10 @@ class Learnt:
             "tested": self.tested,
             "source": self.source,
             "spent": [asdict(part) for part in self.spent],
-            "references": dict(self.references),
+            "references": self.references,
+            "measures": {name: json_plain(part.to_dict()) for name, part in self.measures.items()},
+            "limit": asdict(self.limit),
+            "verdict": self.verdict,
             "model": self.model.to_dict(),
         }
 
@@ -112,8 +130,8 @@ def learn(
     """Simulate a collection from a table, learn a model from it and test it on the rest of the records.
 
     The settings are the protocol and its budget, which the `tree` follows. `test_share` of the records are
-    kept for testing. With `compare` the same kind of model is trained on the same records by LabelDP at the
-    same budget and without any protection. Without a seed the noise is secure; with one it can be repeated.
+    kept for testing, also for the same kind of model without any protection; with `compare` for one by
+    LabelDP at the same budget too. Without a seed the noise is secure; with one it can be repeated.
     """
     check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
@@ -124,15 +142,15 @@ def learn(
     grown = (tree or TreeSettings()).under(chosen)
     model, statement, spent = _fitted(kind, train, chosen, grown, seed, attributes)
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
-    references = {}
+    likely = {OWN: model.probabilities(test.codes)}
     if compare:
         labeldp, *_ = _fitted(kind, train, replace(chosen, protocol="labeldp"), grown, seed)
-        references["LabelDP at the same budget"] = _accuracy(labeldp, test)[0]
-        references["without protection"] = _unprotected(kind, train, test, grown.depth)
+        likely["LabelDP at the same budget"] = labeldp.probabilities(test.codes)
+    likely[UNPROTECTED] = unprotected(train, test, grown.depth if kind == "tree" else None)
+    measures = {name: tested(part, test, target.values) for name, part in likely.items()}
     figures, sizes, source = _accuracy(model, test), (len(train), len(test)), file_name(table.source.label)
-    return Learnt(
-        kind, attributes, target, model, statement, *figures, control, *sizes, source, spent, references
-    )
+    judged = (*figures, control, *sizes, source, measures, limit_of(test), spent)
+    return Learnt(kind, attributes, target, model, statement, *judged)
 
 
 def _fitted(
@@ -154,17 +172,6 @@ def _fitted(
         if math.isfinite(part.response.label_epsilon)  # LabelDP promises nothing that could be spent
     )
     return bayes.model, bayes.statement, spent
-
-
-def _unprotected(kind: ModelKind, train: LabelledRows, test: LabelledRows, depth: int) -> float:
-    """Return the accuracy of scikit-learn's model of the same kind without any protection."""
-    from sklearn.naive_bayes import CategoricalNB
-    from sklearn.tree import DecisionTreeClassifier
-
-    plain = CategoricalNB(min_categories=list(train.sizes))
-    if kind == "tree":
-        plain = DecisionTreeClassifier(max_depth=depth, random_state=0)
-    return float(plain.fit(train.codes, train.labels).score(test.codes, test.labels))
 
 
 def _accuracy(model: LabelModel, test: LabelledRows) -> tuple[float, float, float]:
@@ -239,6 +246,9 @@ class _LearntFile(Strict):
     source: str
     spent: list[dict[str, Any]]
     references: dict[str, float]
+    measures: dict[str, dict[str, Any]] | None = None
+    limit: dict[str, float | None] | None = None
+    verdict: str | None = None
     model: _TreeFile | _BayesFile
 
 

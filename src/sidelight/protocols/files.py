@@ -12,10 +12,20 @@ from sidelight.foundation.errors import InputError, naming
 from sidelight.foundation.strict import Strict, check_version, read_data, validated, write_data
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.register import protocol_class
-from sidelight.schema import Attribute, Kind, Missing, Schema, alphabet_data, file_version, read_edges
+from sidelight.schema import (
+    Attribute,
+    Kind,
+    Missing,
+    Schema,
+    alphabet_data,
+    file_version,
+    read_edges,
+    read_merged,
+)
 
-PROTOCOL_VERSION = 2
-"""Since version 2 there are dates and times; a protocol without any is written in version 1."""
+PROTOCOL_VERSION = 3
+"""Since version 2 there are dates and times, since version 3 merged values. A protocol is written in the
+oldest version that has what it uses."""
 
 
 class AttributeFile(Strict):
@@ -26,6 +36,7 @@ class AttributeFile(Strict):
     values: list[str]
     edges: list[float | str] = Field(default_factory=list)
     missing: Missing = "absent"
+    merged: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class _HeadFile(Strict):
@@ -39,7 +50,8 @@ def protocol_data(protocol: Protocol) -> dict[str, Any]:
     if taken := {"version", "attribute"} & stated.keys():
         raise InputError(f"the protocol {protocol.name!r} states {min(taken)!r}, a name that its file needs.")
     attributes = [attribute_data(attribute) for attribute in protocol.schema]
-    version = file_version(protocol.schema, PROTOCOL_VERSION)
+    is_merged = any(attribute.merged for attribute in protocol.schema)
+    version = PROTOCOL_VERSION if is_merged else file_version(protocol.schema, 2)
     return {"version": version, **stated, "attribute": attributes}
 
 
@@ -66,7 +78,8 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
 
 def _attribute(item: AttributeFile) -> Attribute:
     edges = read_edges(item.name, item.kind, item.edges)
-    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing)
+    merged = read_merged(item.merged)
+    return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing, merged)
 
 
 def write_protocol(protocol: Protocol, path: str | Path) -> Path:

@@ -189,7 +189,11 @@ def check_once(items: Sequence[Reported]) -> None:
 
 def fingerprint(protocol: Protocol) -> str:
     """Return a short digest that two protocols share exactly when they are the same."""
-    schema = [[a.name, a.kind, a.values, a.edges, a.missing] for a in protocol.schema]
+    # what is merged counts where something is: the digests of all other protocols stay what they were
+    schema = [
+        [a.name, a.kind, a.values, a.edges, a.missing, *([a.merged] if a.merged else [])]
+        for a in protocol.schema
+    ]
     text = json.dumps([protocol.to_file(), schema], sort_keys=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 

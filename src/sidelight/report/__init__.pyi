@@ -1,5 +1,10 @@
 """The names of this room; the loader reads this file too."""
 
+from sidelight.report.assessment import (
+    Assessment as Assessment,
+    assessment_of as assessment_of,
+    write_assessment as write_assessment,
+)
 from sidelight.report.attack import print_attack as print_attack
 from sidelight.report.audit import print_audit as print_audit, print_lesson as print_lesson
 from sidelight.report.calibration import print_calibration as print_calibration
@@ -9,9 +14,20 @@ from sidelight.report.collection import (
     print_estimates as print_estimates,
 )
 from sidelight.report.console import print_schema as print_schema
+from sidelight.report.glossary import GLOSSARY as GLOSSARY
 from sidelight.report.knowledge import print_adversary as print_adversary, print_knowledge as print_knowledge
 from sidelight.report.learning import print_learnt as print_learnt
+from sidelight.report.remedies import print_remedies as print_remedies
 from sidelight.report.page import write_report as write_report
+from sidelight.report.plans import (
+    changes_section as changes_section,
+    check_lines as check_lines,
+    comparison_markdown as comparison_markdown,
+    markdown as markdown,
+    plan_sections as plan_sections,
+    print_comparison as print_comparison,
+    print_sections as print_sections,
+)
 from sidelight.report.studies import (
     lines_of as lines_of,
     print_analysers as print_analysers,

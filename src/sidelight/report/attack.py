@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
+from rich.table import Table
 
-from sidelight.attacks.result import AttackComparison, AttackResult, Interval
+from sidelight.attacks.result import AttackComparison, AttackResult
+from sidelight.attacks.verdict import Outcome
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.forecasts import Measures
+from sidelight.foundation.intervals import Interval
+from sidelight.foundation.ranking import Ranking
 from sidelight.report.console import print_parts, table_of
+from sidelight.report.measures import (
+    COLUMNS,
+    MOST_LINES,
+    Suspicion,
+    finding_row,
+    further_lines,
+    lift_figure,
+    reliability_figure,
+    roc_figure,
+    shown_findings,
+    strongest,
+)
 from sidelight.report.page import Figure, Page, plotted
 from sidelight.report.style import LEGEND, SERIES, Trace, axis, scatter, whiskers
 from sidelight.report.wording import label, labels
@@ -28,6 +46,15 @@ _KINDS = {
     "limit": "series-3",
 }
 """An attack's own figure and what stands beside it, with the colours of their bars."""
+_VERDICTS: dict[Outcome, str] = {
+    "tells": "The attack beats its control",
+    "clear": "All clear for this attack",
+    "open": "Not shown either way",
+}
+_LOOKS: dict[Outcome, str] = {"tells": "exceeded", "clear": "within", "open": "uncertified"}
+_MOST_VALUES = 40
+"""Of a secret with more values the page has the figures of those that the attack tells most about."""
+_PRINTED_VALUES = 6
 _LINE = 22
 """The height of a line of the legend; on a phone every name has one of its own."""
 
@@ -48,7 +75,12 @@ def attack_page(result: AttackResult) -> Page:
 
 def comparison_page(comparison: AttackComparison) -> Page:
     """Return the page of several attacks."""
-    words = {"verdict": verdict_sentence(comparison), "removed": removed_share, "cut": CUT}
+    measured = {name: result.measures for name, result in comparison.results.items() if result.measures}
+    words = {
+        "verdict": verdict_sentence(comparison), "removed": removed_share, "cut": CUT, "measured": measured,
+        "shown": partial(shown_findings, most=_MOST_VALUES), "row": finding_row, "further": further_lines,
+        "looks": _LOOKS,
+    }  # fmt: skip
     context = {"comparison": comparison, "results": comparison.results, **words}
     title = f"Sidelight attack: {comparison.title}"
     return Page(title, "attack.html.j2", context, _figures(comparison.results))
@@ -56,19 +88,39 @@ def comparison_page(comparison: AttackComparison) -> Page:
 
 def verdict_sentence(comparison: AttackComparison) -> str:
     """Say how many of the attacks tell more than could be had without the release."""
-    results = comparison.results.values()
+    results = [*comparison.results.values()]
     winners = sum(result.beats_control for result in results)
-    if len(comparison.results) == 1:
-        return "The attack beats its control" if winners else "The attack does not beat its control"
-    return f"{winners or 'None'} of {len(comparison.results)} attacks beat{'s' * (winners == 1)} the control"
+    if len(results) == 1:
+        return _VERDICTS[results[0].verdict.outcome]
+    clear = sum(result.verdict.outcome == "clear" for result in results)
+    text = f"{winners or 'None'} of {len(results)} attacks beat{'s' * (winners == 1)} the control"
+    return text if not clear else f"{text}, {clear} all clear"
 
 
 def _figures(results: dict[str, AttackResult]) -> dict[str, Figure]:
     if any(result.measure == "error rate" for result in results.values()):
-        return {"errors": _errors_figure(results)}
+        return _suspicion_figures(results) | {"errors": _errors_figure(results)}
     curves = _curves(results)
     end = max(float(np.quantile(curve.losses, 1 - CUT)) for curve in curves)  # no line may lose more
     return {"density": _density_figure(curves, end), "cumulative": _cumulative_figure(curves, end)}
+
+
+def _suspicion_figures(results: dict[str, AttackResult]) -> dict[str, Figure]:
+    """Draw the orders of suspicion: of one attack its strongest values, of several the strongest of each."""
+    lines = []
+    most = MOST_LINES if len(results) == 1 else 1
+    for name, result in [*results.items()][:MOST_LINES]:
+        if result.measures is None or result.probabilities is None or result.truth is None:
+            continue
+        for value in strongest(result.measures, most):
+            code = result.values.index(value)
+            ranking = Ranking.of(result.probabilities[:, code], np.equal(result.truth, code))
+            lines.append(Suspicion(value if len(results) == 1 else f"{name}: {value}", ranking))
+    if not lines:
+        return {}
+    confidence = next(iter(results.values())).confidence
+    reliability = reliability_figure(lines, confidence)
+    return {"roc": roc_figure(lines), "lift": lift_figure(lines), "reliability": reliability}
 
 
 def _curves(results: dict[str, AttackResult]) -> list[Curve]:
@@ -153,15 +205,39 @@ _LEAST_REMOVED = -10.0
 
 
 def print_attack(comparison: AttackComparison) -> None:
-    """Print every result beside its control, its baseline and the limit, and what to know about them."""
+    """Print the verdict, every result beside its control, its baseline and the limit, and what to know."""
     rows = []
     for name, result in comparison.results.items():
         beside = map(_interval, _beside(result))
         removed, gain = removed_share(result.noise_removed), _interval(result.gain)
         rows.append([name, result.measure, *beside, removed, gain])
-    warnings = [f"Warning: {result.warning}" for result in comparison.results.values() if result.warning]
+    warnings = [
+        f"Warning: {result.warning}"
+        for result in comparison.results.values()
+        if result.warning and result.measures is None
+    ]
     said = [*_releases(comparison.results), *comparison.notes, *warnings]
-    print_parts([table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2])], said, width=180)
+    parts = [table_of(comparison.title, _COLUMNS, rows, left=_COLUMNS[:2])]
+    several = len(comparison.results) > 1
+    for name, result in comparison.results.items():
+        if result.measures is not None:
+            parts.append(_findings_table(name if several else "", result.measures))
+            said += [f"{name}: {line}" if several else line for line in further_lines(result.measures)]
+    verdicts = [
+        f"{name}: {result.verdict.sentence}" if several else result.verdict.sentence
+        for name, result in comparison.results.items()
+        if result.measures is not None
+    ]
+    print_parts([*verdicts, *parts], said, width=180)
+
+
+def _findings_table(name: str, measures: Measures) -> Table:
+    """Return the figures of an attack beside their controls, of the strongest few values."""
+    shown = shown_findings(measures, _PRINTED_VALUES)
+    hidden = len(measures.findings) - len(shown)
+    title = f"What the suspicions are worth{f', {name}' * bool(name)}"
+    title += f" (and {hidden} more figures, with --json)" * bool(hidden)
+    return table_of(title, COLUMNS, map(finding_row, shown), left=COLUMNS[:2])
 
 
 def _releases(results: dict[str, AttackResult]) -> list[str]:

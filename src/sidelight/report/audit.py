@@ -14,11 +14,14 @@ from sidelight.belief import Belief
 from sidelight.foundation.terminal import say
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
+from sidelight.remedying import Remedies
 from sidelight.report import pair_figures, stories
 from sidelight.report.audit_figures import heat_figure, interval, is_point, totals_figure, worst_first
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Page, drawn
+from sidelight.report.provenance import digests_of
 from sidelight.report.style import VERDICTS
+from sidelight.report.summary import summary_of
 from sidelight.report.wording import UNPROTECTED, counted, decimals, short, weak_budgets
 from sidelight.sources import Table
 
@@ -30,8 +33,8 @@ _PHRASES: dict[Outcome, tuple[str, str]] = {
 }
 
 
-def audit_page(audit: Audit) -> Page:
-    """Return the page of an audit."""
+def audit_page(audit: Audit, remedies: Remedies | None = None) -> Page:
+    """Return the page of an audit, with the ways back under its limits where they were looked for."""
     items = worst_first(audit)
     curves = pair_figures.worst_curves(audit, items)
     arrows = pair_figures.arrows_of(audit)
@@ -44,7 +47,8 @@ def audit_page(audit: Audit) -> Page:
     )
     counts = Counter(item.decision for item in items)
     context = {
-        "audit": audit, "items": items, "names": NAMES, "curves": curves,
+        "audit": audit, "summary": summary_of(audit, remedies), "digests": digests_of(audit),
+        "items": items, "names": NAMES, "curves": curves,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
         "verdict": verdict_sentence(counts, audit.decide_by) if audit.judged else stories.headline(items[0]),
         "told": stories, "reasoned": any(release.reason for release in audit.plan.releases),

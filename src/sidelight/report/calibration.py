@@ -127,7 +127,7 @@ def calibration_page(result: Calibration) -> Page:
         "few": FEW,
         "has_unequal": has_unequal,
         "constraint_name": constraint_name,
-        "use": None if isinstance(result.prospect, str) else result.prospect.usefulness,
+        "use": result.usefulness,
     }
     context = {"result": result, "settings": settings_of(result), **words}
     title = f"Sidelight calibration of {result.audit.belief.source}"
@@ -135,9 +135,14 @@ def calibration_page(result: Calibration) -> Page:
 
 
 def headline(result: Calibration) -> str:
-    """Say what was found, and before that if it is of no use."""
-    useless = "" if result.beats_guessing else "These estimates would be worse than guessing. "
-    return useless + _kept_limits(result)
+    """Say what was found, and before that if it is of little use."""
+    limited = "" if _is_useful(result) or result.usefulness is None else f"{result.usefulness.summary()}. "
+    return limited + _kept_limits(result)
+
+
+def _is_useful(result: Calibration) -> bool:
+    use = result.usefulness
+    return use is None or (use.verdict == "useful" and not use.worse)
 
 
 def _kept_limits(result: Calibration) -> str:
@@ -155,7 +160,7 @@ def _kept_limits(result: Calibration) -> str:
 
 def _gained(result: Calibration) -> str:
     """Say how much worse the even split would be, where it is, and the chosen budgets are of use."""
-    if result.even is None or math.isnan(result.chosen.weighted_error) or not result.beats_guessing:
+    if result.even is None or math.isnan(result.chosen.weighted_error) or not _is_useful(result):
         return ""
     ratio = result.even.weighted_error / result.chosen.weighted_error
     return f", and the even split would have {ratio:.3g} times the error" if ratio > 1.005 else ""

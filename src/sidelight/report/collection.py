@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from sidelight.advice.advice import MOST_VALUES, Advice
 from sidelight.estimation.estimates import Comparison, Estimate, Estimates
+from sidelight.estimation.usefulness import RIGHT_TO
 from sidelight.protocols.records import RecordReports
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, plotted
@@ -37,7 +38,8 @@ def estimates_page(result: Estimates | Comparison) -> Page:
     estimates, compared = with_truth(result)
     rows = list(estimates)
     truth = _truth(estimates, compared)
-    words = {"notes": readings(estimates), "error": error, "delta": with_delta(estimates)}
+    said = [*estimates.guessing.notes(), RIGHT_TO, *readings(estimates)]
+    words = {"notes": said, "error": error, "delta": with_delta(estimates), "use": estimates.guessing}
     table = {"rows": list(zip(rows, truth, strict=True)), "drawn": min(len(rows), MOST_DRAWN)}
     context = {"estimates": estimates, "compared": compared, **table, **words}
     title = f"Sidelight estimates from {estimates.people} reports"
@@ -89,7 +91,8 @@ def _listed(data: list[Trace], said: str, names: list[str], height: int, across:
 def advice_page(advice: Advice) -> Page:
     """Return the page of advice."""
     undrawn = [option.name for option in advice.options if finite(option.error) is None]
-    context = {"advice": advice, "notes": advice_notes(advice), "undrawn": undrawn, "error": error}
+    words = {"notes": advice_notes(advice), "undrawn": undrawn, "error": error}
+    context = {"advice": advice, "use": advice.usefulness, **words}
     title = f"Sidelight advice for {advice.people} people"
     return Page(title, "advice.html.j2", context, {"errors": errors_figure(advice)})
 
@@ -132,7 +135,7 @@ def print_estimates(result: Estimates | Comparison) -> None:
         columns = ("attribute", "mean", "standard error", "interval", *truth)
         title = "Means of the numbers that stand for the values"
         parts.append(table_of(title, columns, _means(estimates, compared), left=("attribute",)))
-    print_parts(parts, notes(result))
+    print_parts([estimates.guessing.headline(), *parts], notes(result))
 
 
 def _means(estimates: Estimates, compared: Comparison | None) -> Iterator[list[str]]:
@@ -146,6 +149,7 @@ def notes(result: Estimates | Comparison) -> list[str]:
     """Return the figures that a page shows as facts, and what a reader must know."""
     estimates, compared = with_truth(result)
     said = [
+        *estimates.guessing.notes()[1:],
         f"{estimates.people} reports of {estimates.protocol!r}, at most {estimates.epsilon:.4g} nats for a "
         f"whole record{with_delta(estimates)}; estimator {estimates.estimator!r}.",
         f"Mean squared error to expect: {estimates.expected_error:.3g}.",
@@ -153,7 +157,7 @@ def notes(result: Estimates | Comparison) -> list[str]:
     if compared is not None:
         held = f"{compared.covered:.0%} of the intervals hold it"
         said.append(f"Measured against the truth: {compared.error:.3g}; {held}.")
-    return said + readings(estimates)
+    return [*said, RIGHT_TO, *readings(estimates)]
 
 
 def with_delta(estimates: Estimates) -> str:
@@ -198,7 +202,8 @@ def print_advice(advice: Advice) -> None:
         together = ", ".join(" x ".join(group) for group in option.groups if len(group) > 1)
         grid.add_row(option.name, error(option.best_error), error(option.unbiased_error), together)
     chosen = (f"Advised: {advice.advised.name}.", f"Assumed: {advice.origin}.")
-    print_parts([grid], [*chosen, *advice_notes(advice)])
+    first, *use = advice.prospect.notes()
+    print_parts([first, grid], [*chosen, *use, *advice_notes(advice)])
 
 
 def advice_notes(advice: Advice) -> list[str]:

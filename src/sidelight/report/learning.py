@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rich.text import Text
 
+from sidelight.foundation.forecasts import FindingKind
+from sidelight.foundation.intervals import Interval
 from sidelight.learning.decision_tree import tree_text
 from sidelight.learning.diagram import tree_svg
 from sidelight.learning.learnt import Learnt
+from sidelight.learning.tested import OWN
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, drawn, plotted
 from sidelight.report.style import Trace, axis, places, scatter, whiskers
 from sidelight.report.wording import AS_PUBLIC, decimals, labels
 
+_KINDS: tuple[FindingKind, ...] = ("accuracy", "balanced accuracy", "AUC")
+_COLUMNS = ("model", *_KINDS, "log loss")
+_MANY_ALONE = 0.1
 _COLOURS = {
     "line": "var(--neutral)", "word": "var(--muted)", "ink": "var(--ink)",
     "question": "var(--within-soft)", "leaf": "var(--card)",
@@ -24,7 +31,9 @@ def learnt_page(learnt: Learnt) -> Page:
     """Return the page of a learnt model."""
     shown, name = _shown(learnt), model_name(learnt)
     budgets = budgets_figure(learnt) if learnt.spent and shown["is_tree"] else None
-    context = {"learnt": learnt, "name": name, "notes": notes(learnt)[1:], "ends": _ends, **shown}
+    models = {"models": model_rows(learnt), "columns": _COLUMNS, "is_better": _is_better(learnt)}
+    said = {"name": name, "notes": notes(learnt)[2:], "ends": _ends}
+    context = {"learnt": learnt, **said, **models, **shown}
     title = f"Sidelight: {name} for {learnt.label.name}"
     return Page(title, "learning.html.j2", context, drawn(accuracy=accuracy_figure(learnt), budgets=budgets))
 
@@ -61,7 +70,10 @@ def _ends(ends: tuple[float, float], form: str) -> str:
 
 def accuracy_figure(learnt: Learnt) -> Figure:
     """Draw the model's accuracy with its interval, and that of the reference models on the same records."""
-    bars = {model_name(learnt): learnt.accuracy, **learnt.references, "commonest label": learnt.control}
+    bars = {
+        model_name(learnt): learnt.accuracy, **learnt.references, "commonest label": learnt.control,
+        "limit of any model": learnt.limit.accuracy,
+    }  # fmt: skip
     model, *others = bars.values()
     ends = whiskers([model], [(learnt.lower, learnt.upper)], color="@ink", thickness=1.5, width=5)
     rest = _bars([*range(1, len(bars))], others, "@neutral")
@@ -111,13 +123,50 @@ def print_learnt(learnt: Learnt) -> None:
     """Print the accuracy with its control, the leakage statement, and the tree if it is one."""
     statement, name = learnt.statement, model_name(learnt)
     heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
-    columns = ("protocol", "accuracy", "commonest label", "label leakage (nats)", "budget", "LabelDP")
+    columns = ("protocol", "label leakage (nats)", "budget", "LabelDP")
     style = "green" if statement.is_kept else "bold red"
     leakage = Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})")
-    right = f"{learnt.accuracy:.3f} ({learnt.lower:.3f} to {learnt.upper:.3f})", f"{learnt.control:.3f}"
-    row = (statement.protocol, *right, leakage, decimals(statement.epsilon), decimals(statement.labeldp))
-    print_parts([table_of(heading, columns, [row], left=("protocol",))], notes(learnt))
+    row = (statement.protocol, leakage, decimals(statement.epsilon), decimals(statement.labeldp))
+    grids = [
+        table_of(heading, columns, [row], left=columns[:1]),
+        table_of("On records that nobody reported", _COLUMNS, model_rows(learnt), left=_COLUMNS[:1]),
+    ]
+    print_parts(grids, notes(learnt))
     print_parts(filter(None, _shown(learnt)["text"].split("\n")))
+
+
+def model_rows(learnt: Learnt) -> list[list[str]]:
+    """Return what each model reaches on the tested records, and what any model can, see `_COLUMNS`."""
+    rows = []
+    for name, measures in learnt.measures.items():
+        told = [measures.find(kind) for kind in _KINDS]
+        figures = [_with_ends(None if item is None else item.figure) for item in told]
+        rows.append([model_name(learnt) if name == OWN else name, *figures, _with_ends(measures.log_loss)])
+    own, limit = learnt.measures[OWN], learnt.limit
+    controls = [f"{item.control:.4f}" if (item := own.find(kind)) else "" for kind in _KINDS]
+    rows.append(["commonest label", *controls, f"{own.entropy:.4f}"])
+    best = (limit.accuracy, limit.balanced_accuracy, limit.auc, limit.log_loss)
+    rows.append(["limit of any model", *["" if value is None else f"{value:.4f}" for value in best]])
+    return rows
+
+
+def _with_ends(figure: Interval | None) -> str:
+    """Write a figure with its interval.
+
+    >>> _with_ends(Interval(0.5, 0.4, 0.6)), _with_ends(Interval.exactly(math.inf)), _with_ends(None)
+    ('0.5000 (0.4000 to 0.6000)', '∞', '')
+    """
+    if figure is None:
+        return ""
+    if not math.isfinite(figure.value):
+        return "∞"
+    return f"{figure.value:.4f} ({figure.lower:.4f} to {figure.upper:.4f})"
+
+
+def _is_better(learnt: Learnt) -> bool:
+    """Whether accuracy is above that of the commonest label, by its interval: a lucky test must not pass."""
+    accuracy = learnt.measures[OWN].find("accuracy")
+    return accuracy is not None and accuracy.is_above
 
 
 def model_name(learnt: Learnt) -> str:
@@ -127,9 +176,17 @@ def model_name(learnt: Learnt) -> str:
 
 def notes(learnt: Learnt) -> list[str]:
     """Return what a reader of the figures must know."""
-    notes = [learnt.statement.sentence()]
-    if learnt.lower <= learnt.control:  # by its interval: a lucky test must not pass
-        notes.append("The model is not clearly better than always guessing the commonest label.")
+    notes = [learnt.verdict, learnt.statement.sentence()]
+    if learnt.limit.alone > _MANY_ALONE:
+        notes.append(
+            f"The limit is generous: {100 * learnt.limit.alone:.0f} % of the tested records are alone with "
+            "their attributes, and it has their labels right."
+        )
+    measures = learnt.measures[OWN]
+    notes.append(
+        f"The intervals of a model hold together with {100 * measures.confidence:.3g} % confidence: "
+        f"{measures.looks} figures were looked at."
+    )
     notes.append(
         f"Tested on {learnt.tested} records of {learnt.source} that were not collected. The collection was "
         "simulated from raw data: accuracy and leakage are themselves unprotected statements about them."

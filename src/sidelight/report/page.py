@@ -20,11 +20,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import check_overwrite, write_text
 from sidelight.report import wording
+from sidelight.report.glossary import explained
 from sidelight.report.style import DARK, LIGHT, MARKS, VERDICTS, Trace, layout
 
 if TYPE_CHECKING:  # tables on a terminal load this module too
@@ -32,8 +33,10 @@ if TYPE_CHECKING:  # tables on a terminal load this module too
 
 PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.auditing.result:Audit": "sidelight.report.audit:audit_page",
+    "sidelight.remedying.result:Remedies": "sidelight.report.remedies:remedies_page",
     "sidelight.knowledge.audit:KnowledgeAudit": "sidelight.report.knowledge:knowledge_page",
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
+    "sidelight.comparison.weighed:Comparison": "sidelight.report.plans:comparison_page",
     "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
     "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
@@ -44,6 +47,8 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
 """Every kind of result and the function that makes its page; one of ours is loaded when it is asked for."""
 
 _LONGEST_NAME = 80
+_SCRIPTS = ("print", "report", "tables", "terms")
+"""What a page runs, in this order: the printed summary, figures, tables, the words it explains."""
 
 
 @dataclass(frozen=True)
@@ -125,15 +130,16 @@ def _address(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def write_report(result: object, path: str | Path) -> Path:
+def write_report(result: object, path: str | Path, *, home: str = "") -> Path:
     """Write what a verb returned, an audit, estimates and so on (`PAGES`), as HTML that needs no network.
 
-    The one file appears whole or not at all; only a page of Sidelight's is replaced.
+    The one file appears whole or not at all; only a page of Sidelight's is replaced. It may link to the
+    page that it is a part of, its `home`, by that page's relative address.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path} must end in .html.")
     check_overwrite(path)  # another file of the user's may have that name
-    return write_text(path, render(page_of(result)))
+    return write_text(path, render(page_of(result), home))
 
 
 def page_of(result: object) -> Page:
@@ -147,12 +153,12 @@ def page_of(result: object) -> Page:
     raise InputError(f"a report needs a result of one of the kinds {known}, got a {type(result).__name__}.")
 
 
-def render(page: Page) -> str:
-    """Return the page as HTML."""
+def render(page: Page, home: str = "") -> str:
+    """Return the page as HTML, with a link to its `home` if it has one."""
     library = [_packaged("assets/plotly.min.js")] if page.figures else []
-    scripts = [*library, _packaged("templates/report.js")]
+    scripts = [*library, "\n".join(_packaged(f"templates/{name}.js") for name in _SCRIPTS)]
     return (_environment().get_template(page.template)).render(
-        page.context, title=page.title, figures=page.figures,
+        page.context, title=page.title, home=home, figures=page.figures,
         drawings={name: figure.drawing for name, figure in page.figures.items()},
         palettes={"light": LIGHT, "dark": DARK},
         style=Markup(_packaged("templates/report.css")),  # noqa: S704 - our own file
@@ -172,9 +178,12 @@ def _environment() -> Environment:
     compact = {"allow_nan": False, "ensure_ascii": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = compact
     environment.globals.update(colours=VERDICTS, marks=MARKS, is_nan=math.isnan)
-    filters = (wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget)
-    more = (wording.hundredths, named, headings)
-    environment.filters.update({function.__name__: function for function in (*filters, *more)})
+    numbers = (
+        wording.nats, wording.factor, wording.certainty, wording.share, wording.whole, wording.budget,
+        wording.significant, wording.hundredths,
+    )  # fmt: skip
+    filters = (*numbers, named, brief, sentence, headings, explained)
+    environment.filters.update({function.__name__: function for function in filters})
     return environment
 
 
@@ -187,6 +196,21 @@ def named(text: str) -> Markup:
     if len(text) <= _LONGEST_NAME:
         return Markup("<bdi>{}</bdi>").format(text)
     return Markup('<bdi title="{}">{}</bdi>').format(text, wording.short(text, _LONGEST_NAME))
+
+
+def brief(text: str) -> Markup:
+    """Return a name or value as a sheet of paper shows it, where every line counts."""
+    return Markup("<bdi>{}</bdi>").format(wording.short(text))
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence in which the names of the data are set off.
+
+    >>> sentence(f"{wording.marked('<age>')} is odd")
+    Markup('<bdi>&lt;age&gt;</bdi> is odd')
+    """
+    escaped = str(escape(text)).replace(wording.MARK_OPEN, "<bdi>").replace(wording.MARK_CLOSE, "</bdi>")
+    return Markup(escaped)  # noqa: S704 - escaped above
 
 
 def headings(body: str) -> list[tuple[str, Markup]]:

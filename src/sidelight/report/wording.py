@@ -16,7 +16,9 @@ from sidelight.foundation.numbers import error as error
 from sidelight.foundation.numbers import factor as factor
 from sidelight.foundation.numbers import hundredths as hundredths
 from sidelight.foundation.numbers import nats as nats
+from sidelight.foundation.numbers import points as points
 from sidelight.foundation.numbers import share as share
+from sidelight.foundation.numbers import significant as significant
 from sidelight.foundation.numbers import whole as whole
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ WEAK = 10.0
 """Above it a guarantee is weak to none (Ponomareva et al. 2023, tier 3): odds may change 22,000-fold."""
 UNPROTECTED = "Computed from raw data: this is itself an unprotected statement about them."
 AS_PUBLIC = "Bins and alphabets were taken from the data as if they were public."
+MARK_OPEN, MARK_CLOSE = "\u2068", "\u2069"
+"""Around a name of the data in a sentence: the characters that isolate text of another direction."""
 _MOST_NAMED = 5
 _LONGEST_LINE = 160
 """A line of a hover box is shortened to so many characters; the tables have names in full."""
@@ -40,6 +44,21 @@ def short(text: str, width: int = 24) -> str:
     plain = " ".join(text.split())
     tail = (width - 1) // 2
     return plain if len(plain) <= width else f"{plain[: width - 1 - tail]}…{plain[len(plain) - tail :]}"
+
+
+def marked(name: str, width: int = 40) -> str:
+    """Set a name or value of the data off in a sentence, shortened, between marks that only pages see.
+
+    >>> marked("age") == "\u2068age\u2069"
+    True
+    """
+    plain = name.translate({ord(MARK_OPEN): None, ord(MARK_CLOSE): None})
+    return f"{MARK_OPEN}{short(plain, width)}{MARK_CLOSE}"
+
+
+def unmarked(text: str) -> str:
+    """Return a sentence without its marks."""
+    return text.replace(MARK_OPEN, "").replace(MARK_CLOSE, "")
 
 
 def short_value(attribute: str, value: str, width: int = 32) -> str:

@@ -170,9 +170,9 @@ def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
     """Return the code of every number of the type that a label stands for, as DuckDB writes numbers."""
     if kind == "BOOLEAN":
         truths = {"false": 0, "true": 1}
-        return {truths[label]: code for code, label in enumerate(attribute.values) if label in truths}
+        return {truths[label]: code for label, code in attribute.raw_labels.items() if label in truths}
     least, most = _WHOLE[kind].min, _WHOLE[kind].max
-    codes = {int(label): code for code, label in enumerate(attribute.values) if _NUMBER.fullmatch(label)}
+    codes = {int(label): code for label, code in attribute.raw_labels.items() if _NUMBER.fullmatch(label)}
     return {value: code for value, code in codes.items() if least <= value <= most}
 
 

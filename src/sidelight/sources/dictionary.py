@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +20,7 @@ from sidelight.foundation.calendar import Unit
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid, naming, unknown
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, read_text, write_text
 from sidelight.foundation.strict import FrozenMapping, Strict, check_version, parsed_text, validated
+from sidelight.foundation.toml import toml_comment, toml_key, toml_value
 from sidelight.schema import BINNED, MISSING, OTHER, Attribute, Kind, Missing, Schema, binned, written_edges
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ Unused = Literal["identifier", "ignored"]
 UNUSED: tuple[Unused, ...] = get_args(Unused)
 """What may be stated instead of a kind: the column is no attribute."""
 DICTIONARY_VERSION = 1
-_WIDTH = 100
 _HEAD = """\
 {label}
 # It names values that occur in the table: keep it as you keep the table, or replace what must not be seen.
@@ -210,10 +209,10 @@ class Dictionary:
 
     def to_toml(self) -> str:
         """Return the dictionary as TOML, with its remarks as comments."""
-        label = _comment(f"{self.label[0].upper()}{self.label[1:]}.")
+        label = toml_comment(f"{self.label[0].upper()}{self.label[1:]}.")
         head = _HEAD.format(label=label, version=DICTIONARY_VERSION)
         parts = [_section(name, column, self.remarks.get(name, ())) for name, column in self.columns.items()]
-        na = [] if self.na is None else [f"na = {_value(self.na)}\n"]
+        na = [] if self.na is None else [f"na = {toml_value(self.na)}\n"]
         return "\n".join([head, *na, *parts])
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -268,7 +267,7 @@ class _ColumnFile(Strict):
 def _column(name: str, entry: Any, label: str) -> Column:
     """Return what a file states about a column."""
     if not isinstance(entry, dict):
-        raise InputError(f"{label}: column {name!r} must be a table, as [column.{_key(name)}].")
+        raise InputError(f"{label}: column {name!r} must be a table, as [column.{toml_key(name)}].")
     where = f"{label}: column {name!r}"
     choices = {"kind": (*get_args(Kind), *UNUSED), "by": get_args(Unit), "missing": get_args(Missing)}
     for key, known in choices.items():  # the error names the choice that was meant where one is misspelt
@@ -320,27 +319,8 @@ def _stated(attribute: Attribute) -> Column:
 def _section(name: str, column: Column, remarks: Iterable[str]) -> str:
     """Return the part of the file for one column."""
     said = {"description": column.description} | asdict(column)  # which comes first
-    lines = [f"{key} = {_value(value)}" for key, value in said.items() if value not in (None, "")]
-    return "\n".join([f"[column.{_key(name)}]", *map(_comment, remarks), *lines, ""])
-
-
-def _comment(text: str) -> str:
-    return "# " + "".join(sign if sign.isprintable() else " " for sign in text)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _value(name)
-
-
-def _value(value: Any) -> str:
-    """Return a value as TOML writes it; a long list has one item on each line."""
-    if isinstance(value, tuple):
-        items = [_value(item) for item in value]
-        line = f"[{', '.join(items)}]"
-        return line if len(line) <= _WIDTH else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return str(int(value))
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    lines = [f"{key} = {toml_value(value)}" for key, value in said.items() if value not in (None, "")]
+    return "\n".join([f"[column.{toml_key(name)}]", *map(toml_comment, remarks), *lines, ""])
 
 
 def _toml_path(path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""Small public tables typed in as counts, and a survey with a known joint distribution."""
+"""Small public tables typed in as counts, and made ones: a survey with a known joint, a rare condition."""
 
 from __future__ import annotations
 
@@ -66,14 +66,15 @@ def admissions() -> Counts:
 
 
 def example(name: str) -> Table:
-    """Return a bundled example as a table of records: "survey", "titanic" or "admissions".
+    """Return a bundled example as a table of records: "survey", "titanic", "admissions" or "clinic".
 
     >>> example("survey")
     Table('the example survey', 20000 rows, 7 attributes)
     """
     counts = {"titanic": titanic, "admissions": admissions}
-    check_choice("name", name, ("survey", *counts))
-    return survey() if name == "survey" else expand(counts[name](), f"the example {name}")
+    drawn = {"survey": survey, "clinic": clinic}
+    check_choice("name", name, ("survey", *counts, "clinic"))
+    return drawn[name]() if name in drawn else expand(counts[name](), f"the example {name}")
 
 
 def expand(counts: Counts, label: str) -> Table:
@@ -136,3 +137,27 @@ def survey(rows: int = 20_000, seed: int = 1) -> Table:
     schema, joint = survey_joint()
     cells = np.random.default_rng(seed).choice(joint.size, size=rows, p=joint.ravel())
     return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)), "the example survey")
+
+
+_SYMPTOMS = (
+    "cough", "fatigue", "fever", "headache", "insomnia", "nausea", "pain", "rash", "swelling", "thirst",
+    "vertigo", "weakness",
+)  # fmt: skip
+_ILL = 0.11
+
+
+def clinic(rows: int = 20_000, seed: int = 1) -> Table:
+    """Return `rows` drawn patients: a condition that 11 % have, and twelve symptoms that hint at it.
+
+    With the condition a patient has each symptom with a probability from 0.48 to 0.68, without it with one
+    from 0.2 to 0.4, independently of the others. No single symptom says much, and guesses from randomised
+    answers are hardly ever "yes", so that their accuracy says nothing; the order of suspicion does.
+    """
+    check_whole("rows", rows, at_least=2)
+    check_whole("seed", seed, at_least=0)
+    rng = np.random.default_rng(seed)
+    is_ill = rng.random((rows, 1)) < _ILL
+    rates = np.where(is_ill, np.linspace(0.48, 0.68, len(_SYMPTOMS)), np.linspace(0.2, 0.4, len(_SYMPTOMS)))
+    codes = np.concatenate([is_ill, rng.random(rates.shape) < rates], axis=1).astype(np.int64)
+    schema = Schema(tuple(categorical(name, ["no", "yes"]) for name in ("condition", *_SYMPTOMS)))
+    return _labelled(schema, codes, "the example clinic")

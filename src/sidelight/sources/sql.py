@@ -113,12 +113,27 @@ def label_code(attribute: Attribute, kind: str) -> str:
     value = present(attribute.name, kind)
     labels = _shortest(attribute.values) if kind == "DECIMAL" else attribute.values
     alphabet = ", ".join(map(literal, labels))
-    label = f"{value}::VARCHAR"
+    label = _merged(f"{value}::VARCHAR", attribute, is_decimal=kind == "DECIMAL")
     code = f"TRY_CAST({label} AS ENUM({alphabet}))"
     if attribute.has_other:
         code = f"coalesce({code}, {literal(OTHER)}::ENUM({alphabet}))"
     absent = f"{literal(MISSING)}::ENUM({alphabet})" if attribute.missing == "value" else "NULL"
     return f"enum_code(CASE WHEN {value} IS NULL THEN {absent} ELSE {code} END)"
+
+
+def _merged(label: str, attribute: Attribute, *, is_decimal: bool) -> str:
+    """Return SQL for the label of a raw value: of merged ones, what they are merged into."""
+    if not attribute.merged:
+        return label
+    cases = [
+        f"WHEN {literal(raw)} THEN {literal(into)}"
+        for into, parts in attribute.merged
+        for raw in (_shortest(parts) if is_decimal else parts)
+    ]
+    own = ", ".join(literal(into) for into, parts in attribute.merged if into not in parts)
+    # a raw value that only looks like a merged label is none of its values
+    rest = f"CASE WHEN {label} IN ({own}) THEN NULL ELSE {label} END" if own else label
+    return f"CASE {label} {' '.join(cases)} ELSE {rest} END"
 
 
 def _shortest(labels: Sequence[str]) -> Sequence[str]:

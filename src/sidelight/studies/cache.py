@@ -17,18 +17,16 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.files import lock
+from sidelight.foundation.fingerprint import code_version, library_versions
 from sidelight.studies.outputs import RESULT, Saved, load, save
 from sidelight.studies.register import all_studies, sharing
 from sidelight.studies.study import Work, run_together, table_file
@@ -40,10 +38,6 @@ USED = ".used"
 """The file in a work's folder whose time says when it was used last."""
 ASIDE = ".work-"
 """The prefix of folders that are being written or removed."""
-_LIBRARIES = (
-    "duckdb", "matplotlib", "numba", "numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "torch",
-)  # fmt: skip
-"""The distributions whose versions a result can depend on."""
 UNUSED_DAYS = 30
 """After so many days without use a run removes what this version does not take."""
 _DAY = 86_400.0
@@ -56,32 +50,15 @@ def default_store() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "sidelight" / "studies"
 
 
-@cache
-def code_version() -> str:
-    """Return a digest of every module of the package, and of what is published, which verdicts rest on."""
-    package = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted([*package.rglob("*.py"), *package.rglob("*.toml")]):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
 def key_of(work: Work, quick: bool) -> str:
     """Return the name of a work's folder."""
     studies = sharing(work)
     names = sorted({*work.uses, *(name for study in studies for name in study.tables)})
     parts = [work.name, str(quick), code_version(), *(_table_state(name) for name in names)]
-    parts += [sys.version, *(f"{name} {_version(name)}" for name in _LIBRARIES)]
+    parts += library_versions()
     parts += sorted(study.name for study in studies)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGITS]
     return f"{work.name}-{'quick' if quick else 'full'}-{digest}"
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "absent"
 
 
 def _table_state(name: str) -> str:

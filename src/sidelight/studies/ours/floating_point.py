@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sidelight.attacks.floating_point import FloatingPointResult, attack_naive, attack_release
-from sidelight.attacks.result import mean_interval, paired_interval
 from sidelight.foundation.errors import MissingExtraError
+from sidelight.foundation.intervals import mean_interval, paired_interval
 from sidelight.studies.figures import canvas, finish, legend_beside
 from sidelight.studies.study import Reading, StudyResult, Verdict, Work, plain_table
 

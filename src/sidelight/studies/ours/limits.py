@@ -25,10 +25,10 @@ from sidelight.attacks.owner import Noise, NoisyNumbers, protect
 from sidelight.attacks.posterior import Posterior, posterior
 from sidelight.attacks.reconstruction import fit_aware
 from sidelight.attacks.released import Released, release
-from sidelight.attacks.result import Interval, student_interval
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Codes
 from sidelight.foundation.errors import MissingExtraError
+from sidelight.foundation.intervals import Interval, student_interval
 from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
 from sidelight.sources.examples import survey_joint
