@@ -216,6 +216,9 @@ def test_memory_is_part_of_a_plan_and_of_its_channels() -> None:
     assert fresh.randomiser().epsilon < kept.channel().epsilon <= 1.0
     assert bare.channel() == bare.randomiser().channel
     assert longitudinal.channel().epsilon <= 1.0
+    assert [item.often for item in (fresh, kept)] == [", 30 times", ", 30 times from a kept response"]
+    assert [item.keeps for item in (fresh, kept, longitudinal, forgetful)] == [False, True, True, False]
+    assert sl.Release(attribute, "l-grr", 1.0).often == ""
     assert forgetful.channel().epsilon == pytest.approx(15.0)
     with pytest.raises(sl.InputError, match="`memory of colour` must be one of"):
         sl.Release(attribute, "grr", 1.0, times=2, memory="lost")

@@ -129,6 +129,13 @@ class Release:
         """Whether devices keep their response: as the plan says, else as the mechanism does."""
         return mechanism_class(self.mechanism).keeps if self.memory is None else self.memory == "kept"
 
+    @property
+    def often(self) -> str:
+        """How often a person reports, in words that follow a comma; nothing where it is once."""
+        if self.times == 1:
+            return ""
+        return f", {self.times} times" + (" from a kept response" if self.keeps else "")
+
     def channel(self) -> Channel:
         """Return the channel of all this attribute's reports of one value together."""
         mechanism, count = self.sent()

@@ -653,3 +653,13 @@ def test_bad_sequences_are_refused():
         sequences.sequence_law(create("loloha", 4, 2.0), [0])
     with pytest.raises(InputError, match="`d` must be"):
         create("dbitflip", 3, 1.0, d=4)
+
+
+def test_a_memory_that_is_lost_costs_a_second_one():
+    """Five reports from each of two memories of one value: their laws multiply."""
+    oracle = create("l-grr", 2, 2.0, first=1.0)
+    law = enumerated(oracle, 5)
+    both = (law[:, :, None] * law[:, None, :]).reshape(2, -1)
+    assert sup_ratio(both) == pytest.approx(3.987, abs=5e-4)
+    assert sup_ratio(both) == pytest.approx(sequences.epochs_budget(oracle, [5, 5]))
+    assert oracle.budget_of(10) == pytest.approx(2.0, abs=5e-4)

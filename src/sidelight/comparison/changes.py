@@ -113,8 +113,7 @@ def _values(attribute: Attribute, other: Attribute) -> str:
 def way(release: Release) -> str:
     """Say how an attribute is released: its mechanism, its budget, how often."""
     at = f" at {spent(release)}" if spent(release) else ""
-    often = "" if release.times == 1 else f", {release.times} times"
-    return f"{release.mechanism}{at}{often}"
+    return f"{release.mechanism}{at}{release.often}"
 
 
 def spent(release: Release) -> str:

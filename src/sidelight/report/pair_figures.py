@@ -255,7 +255,7 @@ def _curve(audit: Audit, item: SecretAudit, end: float, colour: str) -> Curve:
     planned = _planned(audit, item)
     epsilons = tuple(sorted(steps | {planned}))
     values, saturation = audit.curve(item.secret, release.name, epsilons)
-    named = (item.secret, release.name, release.times, planned)
+    named = (item.secret, release.name, release.sent()[1], planned)
     shown = () if any(map(math.isnan, (*values, saturation))) else tuple(values)
     return Curve(*named, epsilons, shown, saturation, colour)
 

@@ -201,9 +201,10 @@ def _way(release: Release | None) -> str:
     if release is None:
         return "not released"
     asked = "" if release.epsilon is None else f" at {number(release.epsilon)}"
-    often = "" if release.times == 1 else f", {release.times} times"
     realised = f"realised {budget(release.channel().epsilon)}"
-    return f"{release.mechanism}{asked}{often}, {realised}, {counted(release.attribute.size, 'value')}"
+    return (
+        f"{release.mechanism}{asked}{release.often}, {realised}, {counted(release.attribute.size, 'value')}"
+    )
 
 
 def _leakage_figure(result: Comparison) -> Figure | None:

@@ -266,8 +266,7 @@ def _collected(plan: Plan) -> tuple[str, ...]:
     ways = {}
     for release in plan.releases:
         spent = "" if release.epsilon is None else f" with budget {budget(release.epsilon)}"
-        often = "" if release.times == 1 else f", {release.times} times"
-        ways[id(release)] = f"{release.mechanism}{spent}{often}"
+        ways[id(release)] = f"{release.mechanism}{spent}{release.often}"
     lines = []
     for said, group in groupby(sorted(plan.releases, key=way), key=way):
         names = [release.name for release in group]
