@@ -53,7 +53,9 @@ def repeated_notes(items: Sequence[Repetition]) -> list[str]:
             "freeze them in epochs, or see sidelight.leakage.over_time."]  # fmt: skip
     if names:
         told = ", ".join(names)
-        said.append(f"With fresh noise budgets grow with every report; a kept response bounds them: {told}.")
+        said.append(
+            f"{told}: with fresh noise budgets grow with every report; a kept response would bound them."
+        )
     if any(item.memory == "kept" for item in items):
         said.append("A kept response protects the value and lets reports of a person be linked.")
     return said
