@@ -109,3 +109,20 @@ def test_a_calibrated_plan_of_repeated_reports_keeps_its_limit(table: sl.Table) 
     found = sl.calibrate(belief, plan=repeating(table))
     assert [item.times for item in found.plan.releases] == [30, 10]
     assert sl.audit(belief, found.plan).is_within
+
+
+@pytest.mark.parametrize(
+    ("size", "times", "at_hundredth", "at_millionth"),
+    [
+        (2, 10, 0.499, 0.999), (2, 100, 2.311, 4.775), (2, 365, 5.612, 10.31),
+        (4, 10, 0.307, 0.878), (4, 100, 1.480, 3.317), (4, 365, 3.539, 6.982),
+    ],
+)  # fmt: skip
+def test_refereed_numbers_of_fresh_noise_at_delta(
+    size: int, times: int, at_hundredth: float, at_millionth: float
+) -> None:
+    belief = sl.Belief.from_joint(np.full(size, 1 / size), ["a"])
+    plan = sl.Plan((sl.Release(belief.schema["a"], "grr", 0.1, times),))
+    for delta, figure in ((1e-2, at_hundredth), (1e-6, at_millionth)):
+        found = leakage_at(belief, plan, "a", delta, draws=100, seed=1)
+        assert found.value == pytest.approx(figure, rel=1e-3)

@@ -109,6 +109,23 @@ def test_the_limit_is_where_the_recursion_goes(seed: int) -> None:
     assert limit < math.inf or last > 10
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_recursion_looks_back_and_ahead(seed: int) -> None:
+    """Of two values it is exact where reports are on one side; else it is the plain form of messages."""
+    rng = np.random.default_rng([seed, 4])
+    chain = Chain(COIN, rng.dirichlet(np.ones(2)), rng.dirichlet(np.ones(2), size=2))
+    two = released(COIN, "grr", 0.8, 2)
+    for t, figure in enumerate(chain_recursion(chain, [0.8] * 2).totals, 1):
+        assert figure == pytest.approx(largest_ratio(true_rows(chain, two, "A", t)), abs=1e-9)
+    wide = plain_schema([("A", 3)])
+    chain = Chain(wide, rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), size=3))
+    channel = create("grr", 3, 0.8).channel
+    plain = tree_totals(chain.unrolled(4), {f"A at {t}": channel for t in range(1, 5)}, method="plain")
+    assert chain_recursion(chain, [channel.epsilon] * 4).totals == pytest.approx(
+        [plain[f"A at {t}"].value for t in range(1, 5)], abs=1e-9
+    )
+
+
 def check_case(rng: np.random.Generator) -> None:
     """Hold every figure of two attributes in three rounds against enumeration."""
     chain = drawn_chain(rng, PAIR)
@@ -264,9 +281,9 @@ def test_epochs_cost_what_their_reports_of_one_value_cost() -> None:
     oracle = create("l-grr", 2, 2.0, first=1.0)
     assert len(found.rounds) == 3
     assert found.recursion.budgets == pytest.approx([oracle.budget_of(n) for n in (4, 4, 2)])
-    slow = chain.every(4)
+    step = chain.transition @ chain.transition @ chain.transition @ chain.transition
     laws = [np.array([sequence_law(oracle, [v] * n).reshape(-1) for v in range(2)]) for n in (4, 4, 2)]
-    joint = slow.start[:, None, None] * slow.transition[:, :, None] * slow.transition[None]
+    joint = chain.start[:, None, None] * step[:, :, None] * step[None]
     rows = np.einsum("abc,ax,by,cz->bxyz", joint, *laws).reshape(2, -1)
     assert found.rounds[1].value == pytest.approx(largest_ratio(rows / rows.sum(axis=1, keepdims=True)))
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import check_is, check_whole
 from sidelight.foundation.randomness import derive_seed
 from sidelight.leakage.bounds import Claim
+from sidelight.leakage.totals.draws import joint_likelihoods
 from sidelight.mechanisms.channel.dense import report_counts
 from sidelight.mechanisms.checks import check_shares
 from sidelight.mechanisms.longitudinal import Longitudinal, kept_oracle, memory_steps, same_memos
@@ -75,11 +76,16 @@ def linking(
         both, alone = listed
         distance = float(np.abs(both - np.outer(alone, alone)).sum() / 2)
         return Linking(question.times, min(distance, ceiling), "exact", 0.0, ceiling)
-    oracle = kept_oracle(release.randomiser(), kept=release.keeps)
-    if oracle is None or question.times > _MOST_ROUNDS:
+    count = check_whole("draws", draws, at_least=2)
+    if question.times > _MOST_ROUNDS:
         return Linking(question.times, ceiling, "certified", 0.0, ceiling)
-    first, second = question.drawn(oracle, check_whole("draws", draws, at_least=2), seed)
-    shares = -np.expm1(np.minimum(-question.ratios(oracle, first, second), 0.0))
+    if question.oracle is not None:
+        ratios = question.ratios(question.oracle, *question.drawn(question.oracle, count, seed))
+    elif not release.keeps and release.randomiser().makes_reports:
+        ratios = question.fresh_ratios(count, seed)
+    else:
+        return Linking(question.times, ceiling, "certified", 0.0, ceiling)
+    shares = -np.expm1(np.minimum(-ratios, 0.0))
     error = float(shares.std(ddof=1) / math.sqrt(len(shares)))
     return Linking(question.times, min(float(shares.mean()), ceiling), "estimate", error, ceiling)
 
@@ -95,7 +101,7 @@ def found_among(
     question = _Batches.of(release, frequencies, times)
     if question.listed is not None:
         return _found_exactly(*question.listed, crowd)
-    oracle = kept_oracle(release.randomiser(), kept=release.keeps)
+    oracle = question.oracle
     if oracle is None or question.times > _MOST_ROUNDS:
         return None
     first, second = question.drawn(oracle, crowd, seed)
@@ -122,6 +128,11 @@ class _Batches:
         return cls(release, shares, check_whole("times", times or release.times, at_least=1))
 
     @property
+    def oracle(self) -> Longitudinal | None:
+        """The oracle, if its batches can be drawn and weighed."""
+        return kept_oracle(self.release.randomiser(), kept=self.release.keeps)
+
+    @property
     def ceiling(self) -> float:
         """What unlimited reports reach: 1 - sum w^2."""
         same = same_memos(self.release.randomiser(), kept=self.release.keeps)
@@ -144,10 +155,26 @@ class _Batches:
         memos = self.frequencies @ permanent
         return laws.T @ (memos[:, None] * laws), memos @ laws
 
+    def people(self, count: int, seed: int) -> Positions:
+        """Return the values of so many people."""
+        return np.random.default_rng(seed).choice(len(self.frequencies), size=count, p=self.frequencies)
+
+    def fresh_ratios(self, people: int, seed: int) -> Array:
+        """Return `ratios` of two batches of fresh noise of each of so many people: the value links them."""
+        mechanism = self.release.randomiser()
+        values = mechanism.inputs(self.people(people, seed))
+        parts = []
+        for half in range(2):
+            seeds = (derive_seed(seed, f"fresh/{half}/{number}") for number in range(self.times))
+            reports = (mechanism.randomise(values, seed=fresh) for fresh in seeds)
+            parts.append(joint_likelihoods(mechanism, reports)[0])
+        first, second = parts
+        alone = (first @ self.frequencies) * (second @ self.frequencies)
+        return np.asarray(np.log((first * second) @ self.frequencies) - np.log(alone))
+
     def drawn(self, oracle: Longitudinal, people: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return two batches of each of so many people, as counts."""
-        coins = np.random.default_rng(seed)
-        values = coins.choice(len(self.frequencies), size=people, p=self.frequencies)
+        values = self.people(people, seed)
         memos = oracle.permanent(values, seed=derive_seed(seed, "memos"))
         batches = []
         for half in range(2):
