@@ -219,6 +219,7 @@ def test_a_plan_says_what_repetition_means() -> None:
     assert (item.memory, item.unlimited, item.change_seen) == ("fresh", math.inf, None)
     assert item.together == pytest.approx(5.0)
     assert repetitions(belief, sl.Plan((release(4, "grr", 1.0),))) == ()
+    assert repetitions(belief, sl.Plan((release(4, "withheld", None, times=3),))) == ()
 
 
 @pytest.mark.parametrize(

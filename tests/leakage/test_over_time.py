@@ -213,6 +213,16 @@ def test_a_response_sent_as_it_is_shows_every_change() -> None:
     assert found.unlimited == math.inf
 
 
+@pytest.mark.parametrize("name", ["dbitflip", "loloha", "olh"])
+def test_memos_that_share_seeds_or_positions_are_not_listed_as_if_they_did_not(name: str) -> None:
+    chain = Chain.stated([[0.9, 0.1], [0.2, 0.8]], schema=COIN)
+    plan = sl.Plan((sl.Release(COIN["A"], name, 1.0, 2, memory="kept"),))
+    assert path_rows(chain, {"A": plan.releases[0]}, "A", 1) is None
+    found = leakage_over_time(chain, plan, "A")
+    assert found.rounds[0].upper.kind == "certified"
+    assert found.rounds[0].value >= (math.inf if name != "loloha" else 1.0)
+
+
 def test_own_chains_with_what_the_same_round_says_are_refuted() -> None:
     """A' = A xor B, B a fresh coin: A alone is a fair coin, and B of the same round says nothing of it."""
     rows = np.zeros((4, 4))

@@ -13,7 +13,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 from sidelight.leakage.over_time.chain import Chain
-from sidelight.mechanisms.longitudinal import memory_steps, steps_law
+from sidelight.mechanisms.longitudinal import has_own_memos, memory_steps, steps_law
 from sidelight.plan import Release
 
 _LARGEST_LISTED = 1 << 21
@@ -31,13 +31,14 @@ def path_rows(chain: Chain, releases: Mapping[str, Release], secret: str, time: 
         return None
     laws, cells = {}, float(chain.schema[secret].size)
     for name, release in releases.items():
-        steps = memory_steps(release.randomiser(), kept=release.keeps)
+        steps = _steps(release)
         if steps is None:
             return None
         laws[name] = steps
-        cells *= max(steps[1].shape[1] ** release.times, chain.schema[name].size ** times)
-    if cells > _LARGEST_LISTED:
-        return None
+        sequences, reports = chain.schema[name].size ** times, steps[1].shape[1] ** release.times
+        cells *= max(sequences, reports)
+        if max(cells, float(sequences) * reports) > _LARGEST_LISTED:
+            return None
     table = _path_table(chain, list(releases), secret, time, times)
     for name, release in releases.items():  # the first of the sequences' axes goes, its reports come last
         size = chain.schema[name].size
@@ -45,6 +46,14 @@ def path_rows(chain: Chain, releases: Mapping[str, Release], secret: str, time: 
     rows = table.reshape(len(table), -1)
     mass = rows.sum(axis=1, keepdims=True)
     return np.asarray((rows / np.where(mass > 0, mass, 1))[mass[:, 0] > 0])
+
+
+def _steps(release: Release) -> tuple[Array, Array] | None:
+    """Return `memory_steps`; None where memos of different values depend on each other."""
+    mechanism = release.randomiser()
+    if release.keeps and not has_own_memos(mechanism):
+        return None
+    return memory_steps(mechanism, kept=release.keeps)
 
 
 def _path_table(chain: Chain, names: list[str], secret: str, time: int, times: int) -> Array:

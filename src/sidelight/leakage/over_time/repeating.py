@@ -51,7 +51,8 @@ def repetitions(belief: Belief, plan: Plan) -> tuple[Repetition, ...]:
     """Return what repetition means for every attribute that the plan asks for more than once."""
     check_belief("belief", belief)
     check_is("plan", plan, Plan, PLAN_FIX)
-    return tuple(_repetition(belief, release) for release in plan.releases if release.times > 1)
+    again = (release for release in plan.releases if release.times > 1)
+    return tuple(_repetition(belief, release) for release in again if release.randomiser().epsilon > 0)
 
 
 def _repetition(belief: Belief, release: Release) -> Repetition:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import TooLargeError
+from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.longitudinal.oracle import Longitudinal, Remembers
 from sidelight.mechanisms.longitudinal.response import LongitudinalHashing, LongitudinalResponse
 from sidelight.mechanisms.longitudinal.sequences import listed_steps
@@ -61,6 +62,12 @@ def memory_steps(mechanism: Mechanism, *, kept: bool) -> tuple[Array, Array] | N
     if law is None:
         return None
     return (law, np.eye(law.shape[1])) if kept else (np.eye(len(law)), law)
+
+
+def has_own_memos(mechanism: Mechanism) -> bool:
+    """Whether the memos of a device's values have nothing in common, as public seeds or positions are."""
+    kept_as = mechanism.stored if isinstance(mechanism, Longitudinal) else mechanism
+    return not (isinstance(kept_as, Kept) and kept_as.shared_words)
 
 
 def same_memos(mechanism: Mechanism, *, kept: bool) -> Array:
