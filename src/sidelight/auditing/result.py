@@ -21,6 +21,7 @@ from sidelight.foundation.files import json_plain
 from sidelight.foundation.html import html_table
 from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leakage, saturation
 from sidelight.leakage.bounds import TOO_FEW
+from sidelight.leakage.over_time import Repetition, repetitions
 from sidelight.plan import Plan, Release, View
 
 SUPPRESSED = f"budget alone; {TOO_FEW}"
@@ -206,6 +207,11 @@ class Audit:
                     matrix[self.plan.names.index(name), column] = leakage.value
         return matrix
 
+    @cached_property
+    def repeated(self) -> tuple[Repetition, ...]:
+        """What the attributes spend that are asked for more than once, and how people can be followed."""
+        return repetitions(self.belief, self.plan)
+
     @property
     def decide_by(self) -> AdversaryName:
         """The adversary for whom the limits must be kept."""
@@ -250,6 +256,7 @@ class Audit:
             },
             "purpose": self.plan.purpose,
             "plan": [_release_to_dict(release) for release in self.plan.releases],
+            "repeated": [item.to_dict() for item in self.repeated],
             "min_support": self.min_support,
             "adversary": self.adversary,
             "decide_by": self.decide_by,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -115,7 +115,7 @@ class CommonDraws:
 
     def _far_growth(self, look: Look, releases: Releases, release: Release, raised: Release) -> float:
         """Return the growth by comparing two estimates, for mechanisms that do not state what it takes."""
-        far = release.at(_FAR * _budget(release))
+        far = replace(release, epsilon=_FAR * _budget(release))
         grown = self.look({**releases, release.name: far}).figure - look.figure
         return grown * math.log(_budget(raised) / _budget(release)) / math.log(_FAR)
 

@@ -15,6 +15,10 @@ from sidelight.leakage.black_box import audit_randomiser as audit_randomiser
 from sidelight.leakage.bounds import Bound as Bound, Leakage as Leakage, Witness as Witness
 from sidelight.leakage.credal import robust_pair as robust_pair, robust_total as robust_total
 from sidelight.leakage.hashing import hashing_leakage as hashing_leakage
+from sidelight.leakage.over_time import Chain as Chain, OverTime as OverTime
+from sidelight.leakage.over_time import leakage_over_time as leakage_over_time
+from sidelight.leakage.over_time import leakage_over_time_at as leakage_over_time_at
+from sidelight.leakage.over_time import linking as linking, repetitions as repetitions
 from sidelight.leakage.pair import direct_leakage as direct_leakage, pair_leakage as pair_leakage
 from sidelight.leakage.pair import pair_matrix as pair_matrix, saturation as saturation
 from sidelight.leakage.profile import ProfilePoint as ProfilePoint, approximate_pair as approximate_pair

@@ -15,7 +15,7 @@ from sidelight.foundation.terminal import say
 from sidelight.leakage import Leakage, pairwise_sum, total_leakage
 from sidelight.plan import Plan
 from sidelight.remedying import Remedies
-from sidelight.report import pair_figures, stories
+from sidelight.report import pair_figures, repeated, stories
 from sidelight.report.audit_figures import heat_figure, interval, is_point, totals_figure, worst_first
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Page, drawn
@@ -51,7 +51,8 @@ def audit_page(audit: Audit, remedies: Remedies | None = None) -> Page:
         "items": items, "names": NAMES, "curves": curves,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS},
         "verdict": verdict_sentence(counts, audit.decide_by) if audit.judged else stories.headline(items[0]),
-        "told": stories, "reasoned": any(release.reason for release in audit.plan.releases),
+        "told": stories, "again": repeated,
+        "reasoned": any(release.reason for release in audit.plan.releases),
         "named": {verdict: worded(verdict, audit.decide_by) for verdict in VERDICTS},
         "weaker": sorted({NAMES[item.adversary] for item in items if item.whole}),
         "has_intervals": not all(is_point(item.total) for item in items),
@@ -119,7 +120,7 @@ def print_audit(audit: Audit, table: Table) -> None:
         f"{decimals(pair.pair_sum)} apart."
         for pair in audit.synergies[:_MOST_SYNERGIES]
     ]
-    print_parts([*_told(audit), grid, *synergies], notes(audit, table))
+    print_parts([*_told(audit), grid, *_repeated(audit), *synergies], notes(audit, table))
 
 
 def _told(audit: Audit) -> list[Grid | str]:
@@ -133,6 +134,16 @@ def _told(audit: Audit) -> list[Grid | str]:
         ("secret", "told to", "verdict"),
     )
     return [stories.headline(items[0]), table_of(title, heads, rows, left=words)]
+
+
+def _repeated(audit: Audit) -> list[Grid]:
+    """Return the table of what is asked for more than once; none if nothing is."""
+    if not audit.repeated:
+        return []
+    title = "Asked again: what reports of a value that stays the same spend (nats), and who can be followed"
+    words = ("attribute", "noise")
+    rows = map(repeated.repeated_cells, audit.repeated)
+    return [table_of(title, repeated.REPEATED, rows, left=words)]
 
 
 def print_lesson() -> None:
@@ -156,6 +167,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     size = f"{counted(table.rows, 'record')}, {counted(len(belief.schema), 'attribute')}"
     said = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
     said += _deciding(audit)
+    said += repeated.repeated_notes(audit.repeated)
     said += table.notes()
     said += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
     items, sure, least = audit.secrets.values(), audit.confidence, audit.min_support

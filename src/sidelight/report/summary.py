@@ -80,7 +80,7 @@ def summary_of(audit: Audit, remedies: Remedies | None = None) -> Summary:
 def worst_risk(audit: Audit, items: Sequence[SecretAudit]) -> Answer:
     """Say who can learn how much about which secret, beside its limit."""
     item = items[0]
-    count = counted(len(audit.plan.releases), "noisy report")
+    count = counted(sum(release.times for release in audit.plan.releases), "noisy report")
     if item.deciding is None:
         who = f"In the worst case, whoever knows this table and sees a person’s {count}"
         low, high = item.worst_case.lower.value, item.worst_case.value

@@ -102,10 +102,22 @@ def sequence_law(oracle: Longitudinal, sequence: Sequence[int], seed: int | None
     if float(fresh.shape[1]) ** len(codes) > LARGEST_MATRIX:
         raise TooLargeError(f"the reports of {len(codes)} times are too many to list; take fewer times.")
     seeds = None if seed is None else np.array([seed], dtype=np.uint64)
-    subjects = _subjects(oracle, codes, seeds)[0].tolist()
+    return steps_law(permanent, fresh, codes, _subjects(oracle, codes, seeds)[0])
+
+
+def steps_law(permanent: Array, fresh: Array, codes: NDArray[Any], subjects: NDArray[Any]) -> Array:
+    """Return Pr(reports | codes), one axis for each time, where equal subjects share a memo.
+
+    Args:
+        permanent: Pr(memo | code), (codes, memos).
+        fresh: Pr(report | memo), (memos, reports).
+        codes: the value of each time.
+        subjects: what the memo of each time is of.
+    """
+    of_all = subjects.tolist()
     law, order = np.ones(()), []
-    for subject in dict.fromkeys(subjects):
-        places = [place for place, other in enumerate(subjects) if other == subject]
+    for subject in dict.fromkeys(of_all):
+        places = [place for place, other in enumerate(of_all) if other == subject]
         part = permanent[codes[places[0]]]
         for _ in places:
             part = part[..., None] * fresh.reshape(len(fresh), *[1] * (part.ndim - 1), -1)

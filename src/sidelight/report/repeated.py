@@ -1,0 +1,61 @@
+"""What repetition spends and whom it exposes, in words and cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sidelight.leakage.over_time import Linking, Repetition
+from sidelight.report.wording import decimals
+
+REPEATED = (
+    "attribute", "reports", "noise", "one report", "all of them", "unlimited", "a change costs",
+    "a change shows", "same person or not: right",
+)  # fmt: skip
+"""The columns of the table."""
+
+
+def repeated_cells(item: Repetition) -> list[str]:
+    """Return an attribute's cells, in the order of `REPEATED`."""
+    noise = "fresh each time" if item.memory == "fresh" else "on a kept response"
+    noise = "the same response again" if item.memory == "kept" and math.isinf(item.instant) else noise
+    seen = "–" if item.change_seen is None else percent(item.change_seen)
+    budgets = [decimals(value) for value in (item.first, item.together, item.unlimited, item.instant)]
+    first = [item.attribute, str(item.times), noise]
+    return [*first, *budgets, seen, linked(item.linking)]
+
+
+def linked(linking: Linking) -> str:
+    """Write how often two batches are rightly told to be of one person or of two; half is a guess.
+
+    >>> linked(Linking(5, 0.4957, "exact", 0.0, 0.75)), linked(Linking(9, 0.75, "certified", 0.0, 0.75))
+    ('75 %', 'at most 88 %')
+    """
+    sign = {"exact": "", "estimate": "about "}.get(linking.kind, "at most ")
+    return f"{sign}{percent(linking.same_or_not)}"
+
+
+def percent(share: float) -> str:
+    """Write a share of cases without decimals, and never as certain what is not.
+
+    >>> percent(0.607), percent(0.9999), percent(1.0)
+    ('61 %', 'over 99 %', '100 %')
+    """
+    return "over 99 %" if 0.995 <= share < 1 else f"{share:.0%}".replace("%", " %")
+
+
+def repeated_notes(items: Sequence[Repetition]) -> list[str]:
+    """Say what a reader must know about values that change and people who can be followed."""
+    if not items:
+        return []
+    names = [item.attribute for item in items if item.memory == "fresh"]
+    said = ["Totals are of all reports that are sent, of values that stay the same. For values that change, "
+            "freeze them in epochs, or see sidelight.leakage.over_time."]  # fmt: skip
+    if names:
+        told = ", ".join(names)
+        said.append(
+            f"{told}: with fresh noise budgets grow with every report; a kept response would bound them."
+        )
+    if any(item.memory == "kept" for item in items):
+        said.append("A kept response protects the value and lets reports of a person be linked.")
+    return said
