@@ -358,6 +358,14 @@ def test_a_device_that_remembers_pays_once_an_epoch_and_its_value_stays_frozen_a
         assert ledger._book.frozen.keys() == {("colour", "0"), ("colour", "1")}  # a refusal freezes nothing
 
 
+def test_askers_who_list_the_values_otherwise_get_and_pay_a_memo_of_their_own():
+    oracle, memory = sl.create("grr", COLOUR.size, 1.0), KeyedMemory(SECRET)
+    turned = sl.categorical(COLOUR.name, list(COLOUR.values[::-1]))
+    one, other = (charge_for(Device(oracle, attribute, memory), 0) for attribute in (COLOUR, turned))
+    assert one.memo != other.memo
+    assert one.memo == charge_for(Device(oracle, COLOUR, KeyedMemory(SECRET)), 0).memo
+
+
 def test_following_changes_costs_every_report_and_is_refused_for_a_bare_memo():
     oracle = sl.create("l-grr", COLOUR.size, 1.0)
     follows = Device(oracle, COLOUR, KeyedMemory(SECRET), follow_changes=True)

@@ -22,7 +22,7 @@ class Charge:
 
     Attributes:
         attribute: what is reported.
-        channel: what names the channel, as `Kept.identity` does for memos.
+        channel: what names the channel, as `Device.channel` does for memos.
         units: the budget, in billionths of a nat.
         epoch: of the memo; None for fresh noise.
     """
@@ -114,4 +114,4 @@ def charge_for(device: Device, number: int) -> Charge:
     """
     units = charged("epsilon", device.epsilon_charged)
     epoch = None if device.follow_changes else device.epoch_of(number)
-    return Charge(device.attribute.name, device.stored.identity, units, epoch)
+    return Charge(device.attribute.name, device.channel, units, epoch)

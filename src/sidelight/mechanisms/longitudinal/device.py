@@ -67,6 +67,11 @@ class Device:
         return one
 
     @property
+    def channel(self) -> str:
+        """What names the memos' channel: all who ask through it about an attribute get the same memos."""
+        return memo_channel(self.stored, self.attribute)
+
+    @property
     def epsilon_charged(self) -> float:
         """What an epoch spends, once; where changes are followed, what every report spends.
 
@@ -124,9 +129,14 @@ def meaning(attribute: Attribute) -> str:
     return hashlib.sha256(prefixed(texts)).hexdigest()
 
 
+def memo_channel(stored: Kept, attribute: Attribute) -> str:
+    """Name the channel of memos: that of the responses, and what its codes mean."""
+    return f"{stored.identity} {meaning(attribute)}"
+
+
 def recalled(stored: Kept, attribute: Attribute, memory: Memory, epoch: str, code: int) -> Reports:
     """Return the memo of a code: for one memory, channel, attribute, epoch and value the same for ever."""
-    channel, name = f"{stored.identity} {meaning(attribute)}", attribute.name
+    channel, name = memo_channel(stored, attribute), attribute.name
     shared = memory.words(Topic("shared", channel, name, epoch, ""), stored.shared_words)
     subject = stored.subject(code, shared) or attribute.values[code]
     words = memory.words(Topic("response", channel, name, epoch, subject), stored.memo_words)
