@@ -16,7 +16,6 @@ EXAMPLES = {
     "audit": (
         "sidelight audit people.csv --secret diabetes --report audit.html",
         "sidelight audit people.csv --epsilon 0.5 --limit 1.5 --save-plan even.toml",
-        "sidelight audit people.csv --plan even.toml --min-support 20 --json",
         "sidelight audit people.csv --secret diabetes=1 --remedies",
     ),
     "calibrate": (

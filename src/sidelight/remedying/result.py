@@ -286,7 +286,7 @@ class Remedies:
         at = f" at delta {audit.delta:g}" if audit.delta is not None and self.now else ""
         notes = [item.says for item in self.exposed]
         if notes:
-            notes.append("Asking fewer people lowers how many are exposed, and nobody's leakage.")
+            notes.append("Asking fewer people lowers how many are exposed, but nobody's leakage.")
         notes += [
             f"For {NAMES[audit.decide_by]}{at}, who decides; every figure was certified anew for its plan.",
             f"Errors are root-mean-square errors with {whole(self.people)} people; people needed are those "

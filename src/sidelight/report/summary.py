@@ -202,7 +202,7 @@ def _allowance(item: SecretAudit) -> list[str]:
         return []
     leakage = item.deciding.leakage
     worth = f"allows for exceptions worth {stories.one_in(leakage.delta)} people (delta)"
-    little = "whoever is a little beyond it counts only a little, so more people can be"
+    little = "whoever is a little beyond it counts only a little, so more people than that may be beyond it"
     return [f"The factor of {factor(leakage.value)} {worth}; {little}."]
 
 

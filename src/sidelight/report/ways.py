@@ -112,8 +112,8 @@ def in_brief(remedy: Remedy, audit: Audit, most: int = _LONGEST_REMEDY) -> str:
 def _price(remedy: Remedy, planned_attributes: int) -> str:
     """Say in brackets what a way costs; where attributes are lost, what that counts."""
     gone = planned_attributes - remedy.attributes
-    lost = f", but {counted(gone, 'attribute')} lost: {hundredths(remedy.loss)} in all" if gone else ""
-    return f"(Off by {points(remedy.error)}{lost}.)"
+    all_in = f", but {counted(gone, 'attribute')} lost: a loss of {hundredths(remedy.loss)} in all"
+    return f"(Off by {points(remedy.error)}{all_in if gone else ''}.)"
 
 
 def _cut(text: str, most: int) -> str:
