@@ -37,6 +37,11 @@ _HASHES = 1 << int(HASH_BITS)
 LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
 
 
+def best_buckets(budget: float) -> int:
+    """Return how many buckets make the least variance at a budget of one report: e^budget + 1."""
+    return min(round(math.exp(min(budget, math.log(LARGEST_BUCKETS))) + 1), LARGEST_BUCKETS)
+
+
 class Hashing(FrequencyOracle, Kept):
     """Local hashing to `buckets` buckets, with randomised response among them."""
 
@@ -185,7 +190,4 @@ class OptimisedHashing(Hashing):
     @property
     def buckets(self) -> int:
         """The number of buckets."""
-        if self.g is not None:
-            return self.g
-        usual = round(math.exp(min(self.nominal_budget, math.log(LARGEST_BUCKETS))) + 1)
-        return min(usual, LARGEST_BUCKETS)
+        return best_buckets(self.nominal_budget) if self.g is None else self.g

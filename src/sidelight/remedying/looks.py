@@ -14,7 +14,8 @@ import numpy as np
 
 from sidelight.belief.views import SecretView
 from sidelight.foundation.arrays import Array, Codes, Positions
-from sidelight.leakage.totals.certificate import DrawnRatios, Draws
+from sidelight.leakage.totals.certificate import Draws
+from sidelight.leakage.totals.draws import DrawnBlock, joint_likelihoods
 from sidelight.plan import Release
 from sidelight.remedying.coarsening import Coarsening
 
@@ -64,13 +65,8 @@ class CommonLooks:
         """Have everybody report, and return the estimate of the leakage at delta."""
         if len(self.possible) < 2:
             return 0.0
-        block = {}
-        for row in range(len(self.possible)):
-            logs = self._logs(row, releases, coarsened)
-            for column in range(len(self.possible)):
-                if column != row:
-                    block[row, column] = DrawnRatios.of(logs[:, row] - logs[:, column], 0.0)
-        return Draws((block,), self.count, 0.0).estimated(self.delta)[0]
+        logs = (self._logs(row, releases, coarsened) for row in range(len(self.possible)))
+        return Draws((DrawnBlock.of(logs, 0.0).ratios,), self.count, 0.0).estimated(self.delta)[0]
 
     def _logs(self, row: int, releases: Mapping[str, Release], coarsened: Mapping[str, Coarsening]) -> Array:
         tables = {
@@ -92,10 +88,8 @@ class CommonLooks:
             codes = self.people[row][:, place].astype(np.intp)
             values = mechanism.inputs(codes if coarsening is None else coarsening.codes[codes])
             seeds = np.random.default_rng([_SEED, row, place]).integers(1 << 62, size=times)
-            product = np.ones((self.count, size))
-            for seed in seeds:
-                product = product * mechanism.likelihoods(mechanism.randomise(values, seed=int(seed)))
-                product /= product.max(axis=1, keepdims=True)
+            reports = (mechanism.randomise(values, seed=int(seed)) for seed in seeds)
+            product, _ = joint_likelihoods(mechanism, reports)
             self._forget(release.name, row)
             self._tables[key] = product if coarsening is None else product[:, coarsening.codes]
         return self._tables[key]

@@ -29,7 +29,7 @@ from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset, impossible
 from sidelight.mechanisms.exact import WORDS, store
 from sidelight.mechanisms.grr import RandomisedResponse
-from sidelight.mechanisms.hashing import LARGEST_BUCKETS, Hashing, OptimisedHashing
+from sidelight.mechanisms.hashing import LARGEST_BUCKETS, Hashing, OptimisedHashing, best_buckets
 from sidelight.mechanisms.longitudinal.budgets import Rates, response_budget
 from sidelight.mechanisms.longitudinal.oracle import (
     TwoBudgets,
@@ -252,10 +252,7 @@ class LongitudinalHashing(LongitudinalResponse, Hashing):
     @property
     def buckets(self) -> int:
         """The number of buckets."""
-        if self.g is not None:
-            return self.g
-        usual = round(math.exp(min(self.first_budget, math.log(LARGEST_BUCKETS))) + 1)
-        return min(usual, LARGEST_BUCKETS)
+        return best_buckets(self.first_budget) if self.g is None else self.g
 
     @cached_property
     def stored(self) -> OptimisedHashing:
