@@ -15,6 +15,7 @@ from sidelight.belief import Belief as Belief
 from sidelight.calibration import Calibration as Calibration, calibrate as calibrate
 from sidelight.estimation import (
     Estimates as Estimates, estimate as estimate, estimate_joint as estimate_joint,
+    estimate_rounds as estimate_rounds,
 )  # fmt: skip
 from sidelight.foundation.errors import (
     InputError as InputError, MissingExtraError as MissingExtraError, SidelightError as SidelightError,
@@ -37,6 +38,7 @@ from sidelight.schema import (
 )  # fmt: skip
 from sidelight.sources import (
     Counts as Counts, Table as Table, example as example, read as read, read_sql as read_sql,
+    simulate_panel as simulate_panel,
 )  # fmt: skip
 from sidelight.transport import (
     collect as collect, read_reports as read_reports, write_reports as write_reports,

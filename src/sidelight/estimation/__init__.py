@@ -12,3 +12,5 @@ from sidelight.estimation.usefulness import people_needed as people_needed, usef
 from sidelight.estimation.affordable import Affordable as Affordable, affordable as affordable
 from sidelight.estimation.prospect import Prospect as Prospect, prospect as prospect
 from sidelight.estimation.levels import LevelEstimates as LevelEstimates, combine_levels as combine_levels
+from sidelight.estimation.round_estimates import RoundEstimates as RoundEstimates
+from sidelight.estimation.round_estimates import estimate_rounds as estimate_rounds

@@ -76,3 +76,10 @@ class RandomisedResponse(SampledCode, FrequencyOracle, Kept):
         given, out = np.array([code], dtype=self.form.dtype), np.empty(1, dtype=self.form.dtype)
         arrays.respond(words, given, np.uint64(self.truth), np.uint64(self.other), out)
         return Reports(out)
+
+    def made_of_all(self, codes: AnyCodes, words: Words, shared: Words) -> Reports:
+        """See `Kept`: the same for many codes at once."""
+        del shared
+        given, out = codes.astype(self.form.dtype), np.empty(len(codes), dtype=self.form.dtype)
+        arrays.respond(words.reshape(-1), given, np.uint64(self.truth), np.uint64(self.other), out)
+        return Reports(out)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from sidelight.foundation.arrays import Words
+from sidelight.foundation.arrays import AnyCodes, Words
 from sidelight.mechanisms.mechanism import Mechanism
 from sidelight.mechanisms.reports import Reports
 
@@ -47,3 +47,8 @@ class Kept(Mechanism):
     @abstractmethod
     def made(self, code: int, words: Words, shared: Words) -> Reports:
         """Return the one response to a code that these words make."""
+
+    def made_of_all(self, codes: AnyCodes, words: Words, shared: Words) -> Reports:
+        """Return the responses to many codes, each made as `made` does from its row of words."""
+        rows = zip(codes.tolist(), words, shared, strict=True)
+        return Reports.joined([self.form.empty(), *(self.made(*row) for row in rows)])

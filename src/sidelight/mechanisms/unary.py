@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Mask, Words, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Words, is_large, spans
 from sidelight.foundation.bits import bit_counts, packed_rows, random_rows
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
@@ -122,6 +122,12 @@ class Unary(MarkedBits, Kept):
         del shared
         keep, flip = map(np.uint64, self.thresholds)
         return Reports(packed_rows((words < np.where(np.arange(self.size) == code, keep, flip))[None]))
+
+    def made_of_all(self, codes: AnyCodes, words: Words, shared: Words) -> Reports:
+        """See `Kept`: the same for many codes at once."""
+        del shared
+        keep, flip = map(np.uint64, self.thresholds)
+        return Reports(packed_rows(words < np.where(np.arange(self.size) == codes[:, None], keep, flip)))
 
     @property
     @abstractmethod

@@ -14,6 +14,8 @@ from sidelight.protocols.fake_data import (
     rs_rfd as rs_rfd,
 )
 from sidelight.protocols.files import read_protocol as read_protocol, write_protocol as write_protocol
+from sidelight.protocols.panel import Panel as Panel
+from sidelight.protocols.panel_memory import PanelMemory as PanelMemory
 from sidelight.protocols.protocol import (
     Design as Design,
     Protocol as Protocol,

@@ -311,9 +311,9 @@ def planned(plan: Plan) -> Split:
     for release in plan.releases:
         if release.times != 1:
             raise InputError(
-                f"the plan asks for {release.times} reports of {release.name!r}, and a collection takes one: "
-                "set `times` to 1. Several need noise that each person's device keeps between them, which no "
-                "collection does; with fresh noise each report spends its budget again."
+                f"the plan asks for {release.times} reports of {release.name!r}, and this is one collection: "
+                "say which `round` it is (--round), or set `times` to 1. With fresh noise each report spends "
+                "its budget again; a panel's memory keeps responses between the rounds."
             )
         if release.mechanism != "withheld":
             names, parameters = [release.name], release.parameters

@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import InputError, invalid
@@ -19,6 +20,10 @@ from sidelight.mechanisms import Aggregate, Reports
 
 if TYPE_CHECKING:
     from sidelight.protocols.protocol import Protocol
+
+
+Division = Literal["none", "people", "budget"]
+"""What a panel divides over its rounds: nothing, its people, or each person's budget."""
 
 
 class FirstPhase(Strict):
@@ -33,6 +38,47 @@ class FirstPhase(Strict):
     share: float
 
 
+class PanelRound(Strict):
+    """Which round of which panel reports are of, and who has reported before; nobody is named.
+
+    Attributes:
+        panel: what the panel's memory is called, drawn at random; "" where nothing is remembered.
+        number: the round, from 1 on.
+        rounds: how many rounds there are to be.
+        people: how many reported in the round, in all its files together.
+        stayed: for each earlier round, how many of them had reported in it; None where that is not known.
+        kept: the attributes whose reports rest on a response that is kept.
+        epoch: how many rounds a kept response lasts; None for all of them.
+        follow_changes: whether a new value within an epoch is reported.
+        division: what is divided over the rounds: "none", "people" or "budget".
+    """
+
+    panel: str
+    number: int = Field(ge=1)
+    rounds: int
+    people: int = Field(ge=0)
+    stayed: list[int] | None = None
+    kept: list[str] = Field(default_factory=list)
+    epoch: int | None = Field(default=None, ge=1)
+    follow_changes: bool = False
+    division: Division = "none"
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.number > self.rounds:
+            raise ValueError(f"round {self.number} of {self.rounds} cannot be")
+        stayed = self.stayed
+        if stayed is not None and (
+            len(stayed) != self.number - 1 or not all(0 <= count <= self.people for count in stayed)
+        ):
+            raise ValueError("stayed must have a number of the people for each earlier round")
+        return self
+
+    def epoch_of(self, number: int) -> int:
+        """Return the epoch of a round, from 0 on."""
+        return 0 if self.epoch is None else (number - 1) // self.epoch
+
+
 @dataclass(frozen=True, eq=False)
 class RecordReports:
     """The reports of many people about several attributes.
@@ -44,6 +90,7 @@ class RecordReports:
         phase: the collection that they are the first phase of, if any.
         batch: the id of the whole batch that was read from a file; None for other reports.
         is_shuffled: whether the rows are in another order than the records that they are reports of.
+        round: the round of a panel that they are of, if any.
     """
 
     protocol: Protocol
@@ -54,6 +101,7 @@ class RecordReports:
     phase: FirstPhase | None = None
     batch: str | None = None
     is_shuffled: bool = False
+    round: PanelRound | None = None
 
     def __len__(self) -> int:
         return self.people
@@ -111,6 +159,7 @@ class RecordSums:
 
     batch: ClassVar[None] = None
     collected: ClassVar[None] = None
+    round: ClassVar[None] = None
     protocol: Protocol
     people: int
     parts: tuple[Aggregate, ...]
@@ -158,6 +207,7 @@ def joined(items: Sequence[RecordReports]) -> RecordReports:
                 f"reports of different first phases are mixed, {first.phase} and {item.phase}; learn from "
                 "those of one share of people."
             )
+    check_one_round(items)
     *starts, people = np.cumsum([0, *(item.people for item in items)]).tolist()
     senders = tuple(
         None if columns[0] is None
@@ -167,8 +217,19 @@ def joined(items: Sequence[RecordReports]) -> RecordReports:
     parts = tuple(Reports.joined(columns) for columns in zip(*(item.parts for item in items), strict=True))
     return RecordReports(
         first.protocol, parts, senders, people, any(item.is_simulation for item in items), first.phase,
-        is_shuffled=any(item.is_shuffled for item in items),
+        is_shuffled=any(item.is_shuffled for item in items), round=first.round,
     )  # fmt: skip
+
+
+def check_one_round(items: Sequence[Reported]) -> None:
+    """Raise if reports are of several rounds of a panel: added up, its people would count several times."""
+    rounds = {item.round.number: item.round for item in items if item.round is not None}
+    if len(rounds) > 1 or (rounds and any(item.round is None for item in items)):
+        named = ", ".join(map(str, sorted(rounds)))
+        raise InputError(
+            f"reports of different rounds of a panel are mixed, {named}; estimate them with "
+            "`estimate_rounds`, which counts everybody once in each."
+        )
 
 
 def check_once(items: Sequence[Reported]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Whole
+from sidelight.foundation.arrays import Array, Codes, Whole
 from sidelight.foundation.errors import check_choice, check_whole
 from sidelight.schema import Attribute, Schema, categorical
 from sidelight.sources.counts import Counts
@@ -80,10 +80,11 @@ def example(name: str) -> Table:
 def expand(counts: Counts, label: str) -> Table:
     """Return a table with as many records as the counts say."""
     codes = np.repeat(np.argwhere(counts.cells > 0), counts.cells[counts.cells > 0], axis=0)
-    return _labelled(counts.schema, codes, label)
+    return labelled(counts.schema, codes, label)
 
 
-def _labelled(schema: Schema, codes: Whole, label: str) -> Table:
+def labelled(schema: Schema, codes: Whole | Codes, label: str) -> Table:
+    """Return coded records as a table of their labels."""
     columns = {item.name: np.asarray(item.values)[codes[:, i]] for i, item in enumerate(schema)}
     return read(pa.table(columns), schema=schema, label=label)
 
@@ -136,7 +137,7 @@ def survey(rows: int = 20_000, seed: int = 1) -> Table:
     check_whole("seed", seed, at_least=0)
     schema, joint = survey_joint()
     cells = np.random.default_rng(seed).choice(joint.size, size=rows, p=joint.ravel())
-    return _labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)), "the example survey")
+    return labelled(schema, np.column_stack(np.unravel_index(cells, joint.shape)), "the example survey")
 
 
 _SYMPTOMS = (
@@ -160,4 +161,4 @@ def clinic(rows: int = 20_000, seed: int = 1) -> Table:
     rates = np.where(is_ill, np.linspace(0.48, 0.68, len(_SYMPTOMS)), np.linspace(0.2, 0.4, len(_SYMPTOMS)))
     codes = np.concatenate([is_ill, rng.random(rates.shape) < rates], axis=1).astype(np.int64)
     schema = Schema(tuple(categorical(name, ["no", "yes"]) for name in ("condition", *_SYMPTOMS)))
-    return _labelled(schema, codes, "the example clinic")
+    return labelled(schema, codes, "the example clinic")

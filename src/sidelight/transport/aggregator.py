@@ -122,6 +122,11 @@ class Aggregator:
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
         form, head = head_of(schema, label, self._forms)
+        if head.round is not None:
+            raise InputError(
+                f"{label} is round {head.round.number} of a panel; sums of several rounds would count people "
+                "several times: estimate the files of all rounds together."
+            )
         key = form.fingerprint
         stamp = stamp_of(schema.metadata, label)
         self._check_belongs(form, label)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import overload
 
@@ -15,12 +15,15 @@ from sidelight.foundation.errors import InputError, check_is, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.plan import PLAN_FIX, Plan
 from sidelight.protocols.direct import planned
+from sidelight.protocols.panel import Panel
+from sidelight.protocols.panel_memory import PanelMemory
 from sidelight.protocols.protocol import Design, Protocol
 from sidelight.protocols.records import RecordReports, joined
 from sidelight.protocols.two_phase import SecondPhase, TwoPhase
 from sidelight.schema import Schema
 from sidelight.sources import Table
 from sidelight.sources.table import Place
+from sidelight.transport.panel_collection import panel_reports
 
 NO_ROW_NUMBERS = (
     "two phases need rows that keep their numbers, and those of a Spark DataFrame do not; split it by a "
@@ -33,27 +36,55 @@ def collect(table: Table, plan: TwoPhase, seed: int | None = None) -> list[Recor
 
 
 @overload
-def collect(table: Table, plan: Plan | Protocol, seed: int | None = None) -> RecordReports: ...
+def collect(
+    table: Table, plan: Plan | Protocol | Panel, seed: int | None = None, *, round: int | None = None,
+    memory: PanelMemory | None = None, people: Sequence[str] | None = None,
+) -> RecordReports: ...  # fmt: skip
 
 
 def collect(
-    table: Table, plan: Plan | Design, seed: int | None = None
-) -> RecordReports | list[RecordReports]:
+    table: Table, plan: Plan | Design | Panel, seed: int | None = None, *, round: int | None = None,
+    memory: PanelMemory | None = None, people: Sequence[str] | None = None,
+) -> RecordReports | list[RecordReports]:  # fmt: skip
     """Make one report for each record of a table, as its people would.
 
     Args:
         table: whose attributes are coded as the plan or protocol says.
-        plan: a plan (every attribute as it says), a protocol, or a two-phase design (then both phases'
-            reports are returned, in order).
+        plan: a plan (every attribute as it says), a protocol, a two-phase design (then both phases' reports
+            are returned, in order), or a panel.
         seed: for simulation; without one the noise is secure.
+        round: which round of a panel it is, from 1 on; a plan whose `times` are above 1 is one.
+        memory: what the panel remembers between rounds, see `PanelMemory`; it goes on.
+        people: a name for each row, the same in every round, by which its memory is found; the number of the
+            row by default. Reports hold no names.
     """
     check_is("table", table, Table, "sl.read opens one.")
+    if round is not None or isinstance(plan, Panel):
+        return collect_round(table, plan, 1 if round is None else round, memory, people, seed)
+    if memory is not None or people is not None:
+        raise InputError("`memory` and `people` are of a panel; say which `round` it is, or leave them out.")
     design = design_of(plan)
     first = collect_phase(table, design, seed=seed)
     if design.two_phase is None:
         return first
     parameters = learn_second_phase(design.two_phase, first, people=max(table.rows - len(first), 1))
     return [first, collect_phase(table, design, parameters, seed=seed)]
+
+
+def collect_round(
+    table: Table, plan: Plan | Design | Panel, number: int, memory: PanelMemory | None = None,
+    people: Sequence[str] | None = None, seed: int | None = None,
+) -> RecordReports:  # fmt: skip
+    """Make the reports of one round of a panel, see `collect`."""
+    if not isinstance(plan, (Plan, Panel)):
+        raise invalid("plan", "a `Plan` or a `Panel` where a `round` is given", type(plan).__name__)
+    if not table.engine.keeps_row_numbers:
+        raise InputError("a panel needs rows that keep their order, and those of a Spark DataFrame do not.")
+    panel = plan if isinstance(plan, Panel) else Panel(plan)
+    schema = panel.protocol(number).schema
+    check_schema(table, schema)
+    records = table.codes()[:, [table.schema.index(name) for name in schema.names]]
+    return panel_reports(panel, number, records, people, memory, seed=seed)
 
 
 def design_of(plan: Plan | Design) -> Design:

@@ -26,10 +26,11 @@ from sidelight.foundation.strict import Strict, parsed_table, validated, version
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
 from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol
-from sidelight.protocols.records import FirstPhase, RecordReports, fingerprint
+from sidelight.protocols.records import FirstPhase, PanelRound, RecordReports, fingerprint
 
-REPORTS_VERSION = 2
-"""Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records."""
+REPORTS_VERSION = 3
+"""Since 2 a file may say that its rows are shuffled; one of version 1 is in the order of the records. Since 3
+a file may be of a round of a panel; others are written in version 2."""
 BATCH_KEY = b"sidelight.batch"
 """Where a report file's metadata hold the stamp."""
 
@@ -47,6 +48,7 @@ class HeadFile(Strict):
     protocol: dict[str, Any]
     phase: FirstPhase | None = None
     is_shuffled: bool = False
+    round: PanelRound | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +103,12 @@ def to_arrow(collected: RecordReports) -> pa.Table:
         columns.append(column)
     protocol = collected.protocol
     head = {
-        "version": REPORTS_VERSION, "people": collected.people, "is_simulation": collected.is_simulation,
+        "version": 2 if collected.round is None else REPORTS_VERSION, "people": collected.people,
+        "is_simulation": collected.is_simulation,
         "fingerprint": fingerprint(protocol), "protocol": protocol_data(protocol),
         "is_shuffled": collected.is_shuffled,
         **({} if collected.phase is None else {"phase": collected.phase.model_dump()}),
+        **({} if collected.round is None else {"round": collected.round.model_dump()}),
     }  # fmt: skip
     table = pa.table(columns, names=list(protocol.labels))
     return table.replace_schema_metadata(
@@ -186,7 +190,7 @@ def collected_of(table: pa.Table, form: Form, head: HeadFile, label: str) -> Rec
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
     return RecordReports(
         protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase,
-        is_shuffled=head.is_shuffled,
+        is_shuffled=head.is_shuffled, round=head.round,
     )  # fmt: skip
 
 
@@ -219,10 +223,11 @@ class Sealer:
         plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
         digest.update(plain.reshape(-1).view(np.uint8))
 
-    def seal(self, batch: str, made_by: str, *, is_simulation: bool) -> str:
-        """Return the seal of all pieces under an id, made by the protocol of that fingerprint."""
+    def seal(self, batch: str, made_by: str, *, is_simulation: bool, round: PanelRound | None = None) -> str:
+        """Return the seal of all pieces under an id, made by the protocol of that fingerprint in a round."""
         parts = [[*key, digest.hexdigest()] for key, digest in sorted(self._digests.items())]
-        text = json.dumps([batch, made_by, is_simulation, self._people, parts])
+        said = [batch, made_by, is_simulation, self._people, parts]
+        text = json.dumps(said if round is None else [*said, round.model_dump()])
         return hashlib.blake2b(text.encode(), digest_size=_SEAL_BYTES).hexdigest()
 
 
@@ -240,7 +245,9 @@ def stamp(collected: RecordReports, batch: str | None = None) -> Stamp:
     sealer = Sealer()
     sealer.add(collected)
     made_by = fingerprint(collected.protocol)
-    return Stamp(id=name, seal=sealer.seal(name, made_by, is_simulation=collected.is_simulation))
+    return Stamp(
+        id=name, seal=sealer.seal(name, made_by, is_simulation=collected.is_simulation, round=collected.round)
+    )
 
 
 def check_seal(seal: str, stamp: Stamp, label: str) -> None:

@@ -40,7 +40,7 @@ from sidelight.foundation.strict import Strict, json_text, parsed_text, versione
 MEMORY_VERSION = 1
 SECRET_BYTES = 32
 _DOMAIN = "sidelight memory 1"
-_BLOCK_WORDS = 4
+BLOCK_WORDS = 4
 _MOST_WORDS = 1 << 20
 
 
@@ -199,7 +199,7 @@ def prefixed(texts: Iterable[str]) -> bytes:
 
 def keyed_words(secret: bytes, topic: Topic, count: int) -> Words:
     """Return the first words of a topic under a secret, see the module."""
-    blocks, encoded = -(-_check_count(count) // _BLOCK_WORDS), topic.encoded()
+    blocks, encoded = -(-_check_count(count) // BLOCK_WORDS), topic.encoded()
     made = (hmac.digest(secret, i.to_bytes(4, "big") + encoded, "sha256") for i in range(1, blocks + 1))
     return np.frombuffer(b"".join(made), dtype="<u8")[:count].astype(np.uint64)
 

@@ -1,0 +1,141 @@
+"""Panel: the same people asked in rounds, as a plan with `times` says, and what the rounds divide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from sidelight.foundation.errors import InputError, check_choice, check_is, check_whole, naming
+from sidelight.mechanisms.longitudinal import memo_mechanism
+from sidelight.plan import PLAN_FIX, Plan, Release
+from sidelight.protocols.direct import Split, planned
+from sidelight.protocols.files import attribute_data
+from sidelight.protocols.protocol import even_part
+from sidelight.protocols.records import Division
+
+
+@dataclass(frozen=True)
+class Panel:
+    """How people are asked in rounds, numbered from 1: an attribute in as many as its `times` in the plan.
+
+    Attributes:
+        plan: what is released through which mechanism, how often, and what devices keep.
+        division: "none": everyone reports in every round as the plan says. "people": everyone is drawn into
+            one of the rounds and reports in it alone, with the whole budget. "budget": everyone reports in
+            every round with an even part of the budget.
+        epoch: for how many rounds a kept response lasts; None for all of them. Each epoch spends the budget.
+        follow_changes: whether a new value within an epoch is reported, through a response of its own; else
+            the value is frozen at the first one that was reported in the epoch.
+    """
+
+    plan: Plan
+    division: Division = "none"
+    epoch: int | None = None
+    follow_changes: bool = False
+
+    def __post_init__(self) -> None:
+        check_is("plan", self.plan, Plan, PLAN_FIX)
+        check_choice("division", self.division, get_args(Division))
+        kept = [release for release in self.plan.releases if release.keeps]
+        for release in kept:
+            with naming(f"the release of {release.name!r}"):
+                memo_mechanism(release.randomiser())
+        if self.division != "none" and kept:
+            raise InputError(
+                f"a response of {kept[0].name!r} is kept, and the {self.division} of the panel are divided: "
+                "take fresh noise, memory = 'fresh' and no longitudinal mechanism, or divide nothing."
+            )
+        if self.epoch is not None:
+            check_whole("epoch", self.epoch, at_least=1)
+        if not kept and (self.epoch is not None or self.follow_changes):
+            option = "follow_changes" if self.epoch is None else "epoch"
+            raise InputError(f"`{option}` is about kept responses, and the plan keeps none; leave it out.")
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+        return max(release.times for release in self.plan.releases)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The attributes whose responses are kept."""
+        return tuple(release.name for release in self.plan.releases if release.keeps)
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether a round depends on who took part before: responses are kept, or people divided."""
+        return bool(self.kept) or self.division == "people"
+
+    def sent_plan(self) -> Plan:
+        """Return the plan of what one person really sends, to be audited."""
+        return replace(self.plan, releases=tuple(map(self._sent, self.plan.releases)))
+
+    def _sent(self, release: Release) -> Release:
+        if self.division == "people":
+            return replace(release, times=1)
+        if self.division == "budget" and release.epsilon is not None:
+            return release.at(even_part(release.epsilon, release.times))
+        return release
+
+    def epoch_of(self, number: int) -> str:
+        """Return the epoch of a round, as a device's memory names it."""
+        return "0" if self.epoch is None else str((number - 1) // self.epoch)
+
+    def check_round(self, number: object) -> int:
+        """Return the number of a round that there is."""
+        if self.rounds == 1 and number != 1:
+            raise InputError(
+                f"the plan asks once, so there is no round {number!r}; set `times` in the plan to the number "
+                "of rounds."
+            )
+        return check_whole("round", number, at_least=1, at_most=self.rounds)
+
+    def protocol(self, number: int) -> Split:
+        """Return how those attributes are reported that a round asks for."""
+        self.check_round(number)
+        pairs = zip(self.plan.releases, self.sent_plan().releases, strict=True)
+        asked = tuple(replace(sent, times=1) for release, sent in pairs if release.times >= number)
+        return planned(replace(self.plan, releases=asked))
+
+    def described(self) -> dict[str, Any]:
+        """Return what must be the same in every round, as plain data."""
+        return {
+            "division": self.division, "epoch": self.epoch, "follow_changes": self.follow_changes,
+            "release": [_described(release) for release in self.plan.releases],
+        }  # fmt: skip
+
+
+def _described(release: Release) -> dict[str, Any]:
+    return {
+        "attribute": attribute_data(release.attribute), "mechanism": release.mechanism,
+        "epsilon": release.epsilon, "times": release.times, "keeps": release.keeps,
+        "parameters": dict(release.parameters),
+    }  # fmt: skip
+
+
+_SAID = {"attribute": "alphabet", "epsilon": "budget", "keeps": "memory"}
+
+
+def check_same_panel(panel: Panel, begun: Panel, label: str) -> None:
+    """Raise, naming the first difference, unless a panel is the one that the rounds before were of."""
+    known, mine = begun.described(), panel.described()
+    before, now = ({item["attribute"]["name"]: item for item in told["release"]} for told in (known, mine))
+    if before.keys() != now.keys():
+        name = min(before.keys() ^ now.keys())
+        began, is_now = ("with", "without") if name in before else ("without", "with")
+        raise InputError(
+            f"{label} began {began} {name!r}, and the plan is {is_now} it; all rounds need the same plan."
+        )
+    for name, item in before.items():
+        for what in (what for what, value in item.items() if value != now[name][what]):
+            shown = "" if what == "attribute" else f", {item[what]!r}, and it is {now[name][what]!r}"
+            raise InputError(
+                f"{label} began with another {_SAID.get(what, what)} of {name!r}{shown}; all rounds need "
+                "the same plan."
+            )
+    for what in ("division", "epoch", "follow_changes"):
+        if known[what] != mine[what]:
+            raise InputError(
+                f"{label} began with {what} {known[what]!r}, and it is {mine[what]!r}; all rounds need the "
+                "same."
+            )
