@@ -71,7 +71,7 @@ def rewritten(path: Path, change) -> Path:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t, h: (t, h | {"version": 9}), "version 9; this Sidelight reads up to version 2"),
+        (lambda t, h: (t, h | {"version": 9}), "version 9; this Sidelight reads up to version 3"),
         (lambda t, h: (t, {k: v for k, v in h.items() if k != "version"}), "is no report file"),
         (lambda t, h: (t, h | {"extra": 1}), "extra"),
         (lambda t, h: (t, h | {"people": 7}), "has 900 reports, its metadata say 7"),

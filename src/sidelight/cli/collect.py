@@ -14,6 +14,7 @@ import sidelight as sl
 from sidelight.cli import common
 from sidelight.cli.common import SETTINGS, check_writable, echo_json, first_given, progress, read_table
 from sidelight.cli.options import Data, Force, Json, Reading, RecordEpsilon, SaveProtocol, flag, grouped
+from sidelight.cli.panel import Asking, collect_panel_round
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import check_not_read, file_name
 from sidelight.foundation.terminal import say
@@ -68,8 +69,9 @@ class Writing:
 
 @grouped()
 def collect(
-    data: Data, output: Output, means: Means, writing: Writing, reading: Reading, json: Json = False
-) -> None:
+    *, data: Data, output: Output, means: Means, asking: Asking, writing: Writing, reading: Reading,
+    json: Json = False,
+) -> None:  # fmt: skip
     """Make one report for each record, as its people would."""
     _check_output(output, writing, (data, means.prior))
     sources = (data, means.prior, means.plan, means.parameters)
@@ -77,6 +79,14 @@ def collect(
     common.refuse_several(
         {"--plan": means.plan, "--protocol": means.protocol, "--parameters": means.parameters}
     )
+    asking.check(means.plan, writing.batches)
+    if asking.round is not None and means.plan is not None:
+        _refuse_details(means)
+        with progress(quiet=json):
+            reports, notes = collect_panel_round(data, means.plan, asking, reading, output, writing.seed)
+            _written(reports, output, writing, None)
+        _show_collected(reports, [*notes, *sl.report.collected_notes(reports)], output, json)
+        return
     with progress(quiet=json):
         given = _given(means)
         if given is None:
@@ -171,9 +181,14 @@ def _collected(
     if given is None:
         made = _named_protocol(table.schema, means.protocol or "best", means.details, encoding)
         return sl.transport.collect_phase(table, made, seed=seed)
+    _refuse_details(means)
+    return given.collect(table, seed)
+
+
+def _refuse_details(means: Means) -> None:
+    """Refuse what a file says already."""
     if option := first_given(means.details):
         raise InputError(f"{option} is in the file already; change it there, or leave it out.")
-    return given.collect(table, seed)
 
 
 USES = {"--mechanism": "mechanism", "--group": "groups", "--prior": "priors", "--share": "share"}
@@ -214,6 +229,7 @@ def _show_collected(reports: sl.RecordReports, notes: list[str], output: Path, j
             "protocol": protocol.name, "people": reports.people, "epsilon": protocol.epsilon,
             "delta": protocol.delta, "proof": protocol.proof, "is_simulation": reports.is_simulation,
             "output": str(output), "notes": notes,
+            **({} if reports.round is None else {"round": reports.round.model_dump()}),
         })  # fmt: skip
         return
     say(f"{reports.people} reports of {protocol.name!r} are in {output}.")

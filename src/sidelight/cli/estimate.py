@@ -12,6 +12,7 @@ import sidelight as sl
 from sidelight.cli.common import SETTINGS, Shown, check_writable, first_given, progress, show
 from sidelight.cli.follow import Showing, State, estimate_from_state
 from sidelight.cli.options import Encoding, Force, flag, grouped
+from sidelight.cli.panel import are_rounds, estimate_panel
 from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError
 
@@ -114,6 +115,14 @@ def estimate(
         return
     with progress(quiet=shown.json):
         read = [sl.read_reports(path) for path in files]
+        over_time = _over_time(read, estimation, learning, wanted) if are_rounds(read) else None
+    if over_time is not None:
+        if output:
+            over_time.write(output, overwrite=written.force)
+        said = [f"The estimates are in {output}."] if output else []
+        show(over_time, shown, lambda: sl.report.print_round_estimates(over_time), said)
+        return
+    with progress(quiet=shown.json):
         result = finish(sl.estimate(read, **estimation.settings))
         learning.write(read)
     if output:
@@ -121,3 +130,16 @@ def estimate(
     named = {"parameters of the second phase": learning.learn, "estimates": output}
     said = [f"The {what} are in {path}." for what, path in named.items() if path]
     show(result, shown, lambda: sl.report.print_estimates(result), said)
+
+
+def _over_time(
+    reports: list[sl.RecordReports], estimation: Estimation, learning: Learning, wanted: Wanted
+) -> sl.estimation.RoundEstimates:
+    """Return estimates over time; refuse what can only be said of one collection."""
+    single = {
+        "--truth": estimation.truth, "--learn": learning.learn, "--within": wanted.within,
+        "--prior": wanted.prior,
+    }  # fmt: skip
+    if option := first_given(single):
+        raise InputError(f"{option} is for a single collection; these are several rounds: leave it out.")
+    return estimate_panel(reports, estimation.settings)

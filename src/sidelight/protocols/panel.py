@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_whole, naming
-from sidelight.mechanisms.longitudinal import memo_mechanism
+from sidelight.mechanisms.longitudinal import instant_budget, memo_mechanism
 from sidelight.plan import PLAN_FIX, Plan, Release
 from sidelight.protocols.direct import Split, planned
 from sidelight.protocols.files import attribute_data
@@ -76,6 +77,25 @@ class Panel:
         if self.division == "budget" and release.epsilon is not None:
             return release.at(even_part(release.epsilon, release.times))
         return release
+
+    @property
+    def spent(self) -> float:
+        """What all reports of a person spend at most, whatever the values do.
+
+        A kept response spends once in each epoch, whose value is frozen; where changes are followed every
+        report may say all that one says about its memo.
+        """
+        return math.fsum(self._spent(release) for release in self.sent_plan().releases)
+
+    def _spent(self, release: Release) -> float:
+        if not release.keeps:
+            return release.spent
+        if self.follow_changes:
+            return release.times * instant_budget(release.randomiser(), kept=True)
+        length = release.times if self.epoch is None else min(self.epoch, release.times)
+        whole, rest = divmod(release.times, length)
+        parts = [replace(release, times=times).spent for times in (length, rest) if times]
+        return whole * parts[0] + sum(parts[1:])
 
     def epoch_of(self, number: int) -> str:
         """Return the epoch of a round, as a device's memory names it."""

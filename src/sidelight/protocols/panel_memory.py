@@ -93,9 +93,11 @@ class PanelMemory:
         check_same_panel(panel, self.panel, label)
         panel.check_round(number)
         if number in self.made:
+            later = max(self.made) + 1
+            fix = "it was the last one" if later > panel.rounds else f"go on with round {later}"
             raise InputError(
-                f"round {number} was collected already; a second report under other noise would say more "
-                f"than one. Go on with round {max(self.made) + 1}."
+                f"round {number} was collected already, and a second report under other noise would say "
+                f"more than one; {fix}."
             )
         if self.made and number < max(self.made):
             raise InputError(

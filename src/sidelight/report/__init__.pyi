@@ -18,6 +18,7 @@ from sidelight.report.glossary import GLOSSARY as GLOSSARY
 from sidelight.report.knowledge import print_adversary as print_adversary, print_knowledge as print_knowledge
 from sidelight.report.learning import print_learnt as print_learnt
 from sidelight.report.remedies import print_remedies as print_remedies
+from sidelight.report.over_time import print_round_estimates as print_round_estimates
 from sidelight.report.page import write_report as write_report
 from sidelight.report.plans import (
     changes_section as changes_section,
