@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import SETTINGS, Shown, check_writable, progress, read_table, refuse_several, show
+from sidelight.cli.common import (
+    SETTINGS,
+    Shown,
+    check_writable,
+    first_given,
+    progress,
+    read_table,
+    refuse_several,
+    show,
+)
 from sidelight.cli.options import WITHOUT_ENGINE, Reading, RecordEpsilon, SaveProtocol, flag, grouped
 from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError, check_whole
@@ -29,6 +38,9 @@ class Collected:
     values: int | None = flag(None, "Without a table: how many values each has.")
     public: bool = flag(False, "The table is public: use its frequencies, not uniform ones.", "--public")
     first: list[Path] | None = flag(None, "Reports of a first phase to take frequencies from; repeatable.")
+    rounds: int | None = flag(
+        None, "Ask the same people so many times: compare kept responses, divided people and budgets."
+    )
     save_protocol: SaveProtocol = None
 
 
@@ -44,6 +56,13 @@ def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown)
         if people is None:
             raise InputError("say how many people will report with --people, got none.")
         epsilon = 1.0 if collected.epsilon is None else collected.epsilon
+        again = (
+            None if collected.rounds is None else _again(collected, schema, epsilon, people, known, wanted)
+        )
+    if again is not None:
+        show(again, shown, lambda: sl.report.print_rounds_advice(again))
+        return
+    with progress(quiet=shown.json):
         advice = sl.advise(schema, epsilon, people, known, origin)
         notes = [] if table is None else table.notes()
         if table is not None and collected.save_protocol:
@@ -53,6 +72,20 @@ def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown)
     if collected.save_protocol:
         sl.protocols.write_protocol(advice.choice, collected.save_protocol)
     show(advice, shown, lambda: sl.report.print_advice(advice))
+
+
+def _again(
+    collected: Collected, schema: sl.Schema, epsilon: float, people: int, known: Any, wanted: Wanted
+) -> sl.advice.RoundsAdvice:
+    """Return the advice for several rounds; refuse what is said of a single collection."""
+    single = {
+        "--save-protocol": collected.save_protocol, "--within": wanted.within, "--prior": wanted.prior,
+        "--first": collected.first or None,
+    }  # fmt: skip
+    if option := first_given(single):
+        raise InputError(f"{option} is for a single collection, and --rounds for several; leave one out.")
+    rounds = check_whole("rounds", collected.rounds, at_least=2)
+    return sl.advice.advise_rounds(schema, epsilon, people, rounds, known)
 
 
 def _assumed(collected: Collected, reading: Reading) -> tuple[sl.Schema, sl.Table | None, Any, str]:

@@ -38,6 +38,7 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.calibration.result:Calibration": "sidelight.report.calibration:calibration_page",
     "sidelight.comparison.weighed:Comparison": "sidelight.report.plans:comparison_page",
     "sidelight.advice.advice:Advice": "sidelight.report.collection:advice_page",
+    "sidelight.advice.rounds:RoundsAdvice": "sidelight.report.rounds_advice:rounds_advice_page",
     "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.round_estimates:RoundEstimates": "sidelight.report.over_time:round_estimates_page",
