@@ -248,11 +248,13 @@ def _stamp(item: RecordReports) -> PanelRound:
 
 def _by_round(reports: Iterable[RecordReports]) -> dict[int, list[RecordReports]]:
     """Return the reports of each round, in order, after checking that they are of one panel."""
-    given = [item for item in records.listed(reports) if item.collected is not None]
-    items = records.reports_among(given)
+    given = records.listed(reports)
+    items = [item.collected for item in given if item.collected is not None]
+    if len(items) < len(given):
+        raise InputError("sums do not say which round they are of; give the reports themselves.")
     if not items:
         raise InputError("there are no reports to estimate from.")
-    records.check_once(items)
+    records.check_once(items, rounds=True)
     first = _stamp(items[0])
     rounds: dict[int, list[RecordReports]] = {}
     for item in sorted(items, key=lambda item: _stamp(item).number):

@@ -120,6 +120,15 @@ class Hashing(FrequencyOracle, Kept):
         """Return the bucket: values that share one have one response."""
         return str(int(self.hashed(np.array([code]), shared)[0]))
 
+    def subjects(self, codes: AnyCodes, shared: Words) -> list[str]:
+        """See `Kept`: the buckets of many codes at once."""
+        return list(map(str, self.hashed(codes, shared[:, 0]).tolist()))
+
+    def made_of_all(self, codes: AnyCodes, words: Words, shared: Words) -> Reports:
+        """See `Kept`: the same for many codes at once."""
+        seeds = np.ascontiguousarray(shared[:, 0])
+        return Reports(self.response.made_of_all(self.hashed(codes, seeds), words, shared).values, seeds)
+
     def made(self, code: int, words: Words, shared: Words) -> Reports:
         """Return the response to the code's bucket under the shared seed."""
         bucket = int(self.hashed(np.array([code]), shared)[0])

@@ -44,6 +44,10 @@ class Kept(Mechanism):
         del code, shared
         return ""
 
+    def subjects(self, codes: AnyCodes, shared: Words) -> list[str]:
+        """Return what the responses to many codes are of, each under its row of shared words."""
+        return [self.subject(code, words) for code, words in zip(codes.tolist(), shared, strict=True)]
+
     @abstractmethod
     def made(self, code: int, words: Words, shared: Words) -> Reports:
         """Return the one response to a code that these words make."""

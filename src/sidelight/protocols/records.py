@@ -207,7 +207,6 @@ def joined(items: Sequence[RecordReports]) -> RecordReports:
                 f"reports of different first phases are mixed, {first.phase} and {item.phase}; learn from "
                 "those of one share of people."
             )
-    check_one_round(items)
     *starts, people = np.cumsum([0, *(item.people for item in items)]).tolist()
     senders = tuple(
         None if columns[0] is None
@@ -221,7 +220,7 @@ def joined(items: Sequence[RecordReports]) -> RecordReports:
     )  # fmt: skip
 
 
-def check_one_round(items: Sequence[Reported]) -> None:
+def _check_one_round(items: Sequence[Reported]) -> None:
     """Raise if reports are of several rounds of a panel: added up, its people would count several times."""
     rounds = {item.round.number: item.round for item in items if item.round is not None}
     if len(rounds) > 1 or (rounds and any(item.round is None for item in items)):
@@ -232,8 +231,13 @@ def check_one_round(items: Sequence[Reported]) -> None:
         )
 
 
-def check_once(items: Sequence[Reported]) -> None:
-    """Raise if the same reports, or their sums, are among them twice: their people would count twice."""
+def check_once(items: Sequence[Reported], *, rounds: bool = False) -> None:
+    """Raise if the same reports, or their sums, are among them twice: their people would count twice.
+
+    So they would if reports were of several rounds of a panel, unless they are kept apart by `rounds`.
+    """
+    if not rounds:
+        _check_one_round(items)
     places: dict[str | int, int] = {}
     for place, item in enumerate(items, start=1):
         if not item.people:

@@ -40,15 +40,15 @@ def panel_reports(
         seed: for simulation; without one the noise is secure.
     """
     protocol = panel.protocol(number)
-    checked = check_records(records, protocol.schema)
-    names = [str(row) for row in range(len(checked))] if people is None else list(map(str, people))
-    if len(names) != len(checked):
-        raise invalid("people", f"a name for each of {len(checked)} records", f"{len(names)} names")
     if memory is None and panel.needs_memory:
         raise InputError(NO_MEMORY)
     if memory is not None:
         check_is("memory", memory, PanelMemory, "PanelMemory.new(panel) begins one.")
         memory.check(panel, number, is_simulation=seed is not None)
+    checked = check_records(records, protocol.schema)
+    names = [str(row) for row in range(len(checked))] if people is None else list(map(str, people))
+    if len(names) != len(checked):
+        raise invalid("people", f"a name for each of {len(checked)} records", f"{len(names)} names")
     if memory is not None and panel.division == "people":
         drawn = memory.in_round(names, number)
         checked, names = checked[drawn], [name for name, is_in in zip(names, drawn, strict=True) if is_in]

@@ -58,11 +58,8 @@ def crowd_memos(
     channel, name = memo_channel(stored, attribute), attribute.name
     count, rows = stored.shared_words, len(values)
     shared = crowd_words(secrets, [Topic("shared", channel, name, epoch, "")] * rows, count)
-    if count:
-        own = (stored.subject(int(code), words) for code, words in zip(values, shared, strict=True))
-        told = [said or attribute.values[code] for said, code in zip(own, values, strict=True)]
-    else:
-        told = [attribute.values[code] for code in values.tolist()]
+    own = stored.subjects(values, shared) if count else [""] * rows
+    told = [said or attribute.values[code] for said, code in zip(own, values.tolist(), strict=True)]
     topics = {said: Topic("response", channel, name, epoch, said) for said in set(told)}
     words = crowd_words(secrets, [topics[said] for said in told], stored.memo_words)
     return stored.made_of_all(values, words, shared)
