@@ -38,6 +38,7 @@ CHEAP = {
     "mechanism-variance": "measured",
     "attack-limit": "measured",
     "floating-point": "measured",
+    "asked-daily": "measured",
 }
 """Studies of seconds, and what must become of them."""
 

@@ -11,7 +11,8 @@ from sidelight.foundation.errors import MissingExtraError
 from sidelight.studies.clldp.joints import Point
 from sidelight.studies.cpl.calibration import LimitRow
 from sidelight.studies.cpl.pairs import FaceRow, Faces
-from sidelight.studies.ours import floating_point, limits
+from sidelight.studies.ours import daily, floating_point, limits
+from sidelight.studies.ours.daily import DailyRow
 from sidelight.studies.ours.floating_point import FloatingPointRow, FloatingPointStudy
 from sidelight.studies.ours.limits import LimitRow as WayRow
 from sidelight.studies.ours.limits import LimitStudy, ratio_interval
@@ -217,3 +218,34 @@ def test_the_interval_of_a_share_covers_as_often_as_it_says() -> None:
         found = ratio_interval(0.8 * below + 0.1 * rng.standard_normal(200), below, 0.95)
         covered += found.lower <= 0.8 <= found.upper
     assert 358 <= covered < 400
+
+
+def daily_rows() -> list[DailyRow]:
+    """Rows as they must be: kept responses win, people before budgets, errors as predicted."""
+    ways = (
+        ("response kept, sent again", 0.001, 1.0), ("people divided", 0.01, 1.0),
+        ("budget divided", 0.1, 1.0), ("fresh noise, a tenth a day", 0.005, 36.5),
+    )  # fmt: skip
+    return [
+        DailyRow(values, way, "grr", 1.0, 365, 1000, error, error, error, leaked, leaked, 0.8)
+        for values in (daily.STAY, daily.CHANGE)
+        for way, error, leaked in ways
+    ]
+
+
+def test_being_asked_daily_is_judged_by_what_was_found() -> None:
+    rows = daily_rows()
+    verdict = read("asked-daily", tuple(rows)).verdict
+    assert verdict.kind == "measured"
+    assert "adds up to 36.5" in verdict.reason
+    assert "10 times as much as dividing people" in verdict.reason
+    for place, changes, words in [
+        (0, {"measured": 0.02, "predicted": 0.02}, "'people divided' errs least if values stay"),
+        (6, {"measured": 0.001, "predicted": 0.001}, "if they change"),
+        (1, {"predicted": 0.004}, "1 errors lie 50%"),
+        (3, {"worst_case": 0.5}, "adds up to 0.5"),
+    ]:
+        other = [*rows[:place], replace(rows[place], **changes), *rows[place + 1 :]]
+        verdict = read("asked-daily", tuple(other)).verdict
+        assert verdict.kind == "differs"
+        assert words in verdict.reason
