@@ -79,6 +79,13 @@ def tables_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "level": np.array(["basic", "plus", "gold"])[number * number % 3],
     }
     csv.write_csv(pa.table(members), folder / "members.csv")
+    for month in (0, 1):
+        mood = np.array(["good", "fair", "bad"])[rng.integers(0, 3 - month, 2_000)]
+        asked = {"member": number + 50 * month, "mood": mood, "smokes": np.array(["no", "yes"])[number % 2]}
+        parquet.write_table(pa.table(asked), folder / ("may.parquet", "june.parquet")[month])
+    answers = sl.categorical("mood", ["good", "fair", "bad"]), sl.categorical("smokes", ["no", "yes"])
+    releases = sl.Release(answers[0], "l-grr", 2.0, times=12), sl.Release(answers[1], "grr", 0.5, times=12)
+    sl.Plan(releases).write(folder / "panel.toml")
     (folder / "my_module.py").write_text(MODULE)
     return folder
 

@@ -168,6 +168,7 @@ AT_THE_DOOR: dict[str, str] = {
     "leakage Reports": "a randomiser of the user's may return our reports or anything else",
     "sources Schema": "a schema, or the file of a data dictionary",
     "transport Design": "a collection is told by a plan or a design, and anything else is refused",
+    "transport Panel": "a round is told by a plan or a panel, and anything else is refused",
     "transport Plan": "a collection is told by a plan or a design, and anything else is refused",
 }
 """Which classes a room may ask for that are of another, where a function takes several kinds of things."""

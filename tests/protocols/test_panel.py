@@ -345,3 +345,23 @@ def test_an_aggregator_takes_no_rounds(tmp_path: Path) -> None:
     path = sl.write_reports(reports, tmp_path / "r1.parquet")
     with pytest.raises(sl.InputError, match="is round 1 of a panel"):
         sl.transport.Aggregator().take(path)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_rounds_go_the_whole_way_through_files_shuffled_and_in_batches(name: str, tmp_path: Path) -> None:
+    panel = Panel(plan(name, times=2))
+    memory = PanelMemory.new(panel, seed=1)
+    rounds = [panel_reports(panel, t, people(t), NAMES, memory, seed=1) for t in (1, 2)]
+    whole = sl.estimate_rounds(rounds)
+    files = []
+    for number, reports in enumerate(rounds, start=1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        sl.transport.write_batches(reports, folder, 3, records="", order=bytes(32))
+        files += sorted(folder.glob("*.parquet"))
+    again = sl.estimate_rounds([sl.read_reports(path) for path in files])
+    assert all(item.is_simulation for item in (whole, again))
+    assert [vars(row) for row in again.changes()] == [vars(row) for row in whole.changes()]
+    assert [vars(row) for row in again.means()] == [vars(row) for row in whole.means()]
+    with pytest.raises(sl.InputError, match=r"round 2 has \d+ of its 120 reports"):
+        sl.estimate_rounds([sl.read_reports(path) for path in files[:-1]])

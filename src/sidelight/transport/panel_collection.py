@@ -9,6 +9,7 @@ import numpy as np
 
 from sidelight.foundation.arrays import AnyCodes, Positions
 from sidelight.foundation.errors import InputError, check_is, invalid
+from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms import Reports
 from sidelight.mechanisms.longitudinal import crowd_memos, sent_again
@@ -56,7 +57,8 @@ def panel_reports(
         raise InputError(f"nobody reports in round {number}; ask more people.")
     rows = None if memory is None else memory.take_part(names, number)
     maker = _Maker(panel, number, memory, names, rows, derive_seed(seed, f"round {number}"))
-    parts = tuple(maker.part(group, group.codes(checked, protocol.schema)) for group in protocol.groups)
+    groups = track(protocol.groups, "attributes")
+    parts = tuple(maker.part(group, group.codes(checked, protocol.schema)) for group in groups)
     stamp = PanelRound(
         panel="" if memory is None else memory.name, number=number, rounds=panel.rounds, people=len(names),
         stayed=None if memory is None else memory.stayed(number), kept=maker.kept(protocol.labels),

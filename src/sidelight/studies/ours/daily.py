@@ -43,6 +43,7 @@ _YEARS = 40
 """So many years of kept responses are simulated, each from responses of its own."""
 _FRESH_DAYS = 400
 """About so many days of fresh noise are."""
+_MARKS = "osD^vPX"
 STAY, CHANGE = "stay the same", "change"
 
 
@@ -217,13 +218,18 @@ def _year(way: _Way, mechanism: Mechanism, states: Whole, name: str) -> Array:
 
 def daily_figure(rows: Sequence[DailyRow]) -> Figure:
     """Draw the error of each way against what it leaks."""
+    from matplotlib.ticker import NullFormatter
+
     figure, panels = canvas(10, 4.4, 2, sharey=True)
     names = list(dict.fromkeys(row.way for row in rows))
     for axes, values in zip(panels, (STAY, CHANGE), strict=True):
         for row in (row for row in rows if row.values == values):
-            colour = COLOURS[names.index(row.way) % len(COLOURS)]
-            axes.loglog(row.worst_case, row.measured, "o", color=colour, label=row.way)
-        axes.axvline(EPSILON, color="#8b97a3", linewidth=1)
+            place = names.index(row.way)
+            look = {"color": COLOURS[place % len(COLOURS)], "marker": _MARKS[place % len(_MARKS)]}
+            axes.loglog(row.worst_case, row.measured, linestyle="", label=row.way, markersize=8, **look)
+        axes.axvline(EPSILON, color="#8b97a3", linewidth=1, zorder=1)
+        axes.set_xlim(EPSILON / 5, 2 * max(row.worst_case for row in rows))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         finish(axes, "leakage of all reports, worst case (nats)", title=f"values {values}", legend=8)
     panels[0].set_ylabel("mean squared error of a day's frequencies")
     return figure
