@@ -299,7 +299,14 @@ def test_damaged_memories_and_those_of_other_panels_are_refused(tmp_path: Path) 
     with pytest.raises(sl.InputError, match="knows rounds that this one does not"):
         older.write(path)
     assert PanelMemory.read(path).made == [2]
-    table = pq.read_table(path)
+    one, other = PanelMemory.read(path), PanelMemory.read(path)  # two collections of one round at once
+    for both in (one, other):
+        panel_reports(panel, 3, people(), NAMES, both, seed=1)
+    one.write(path)
+    with pytest.raises(sl.InputError, match="knows rounds that this one does not"):
+        other.write(path)
+    memory.write(tmp_path / "copy.memory")
+    table = pq.read_table(tmp_path / "copy.memory")
     head = table.schema.metadata[b"sidelight.panel"]
     for damaged, words in (
         (table.replace_schema_metadata({}), "it is no memory of a panel"),

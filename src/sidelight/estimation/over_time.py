@@ -49,12 +49,6 @@ class Overlap:
         np.fill_diagonal(shares, 0.0)
         return np.asarray(shares)
 
-    @property
-    def is_exact(self) -> Mask:
-        """For which rounds it is known exactly what two reports of a person have in common."""
-        certain = self.is_known and self.are_frozen
-        return np.asarray(~self.share_memos | certain)
-
 
 @dataclass(frozen=True, eq=False)
 class Series:

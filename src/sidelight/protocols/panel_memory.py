@@ -69,6 +69,7 @@ class PanelMemory:
             raise invalid("secret", f"{SECRET_BYTES} bytes", f"{len(secret)} bytes")
         self.panel, self.name, self.is_simulation = panel, name, is_simulation
         self.made: list[int] = []
+        self._on_file: frozenset[int] = frozenset()
         self._secret = secret
         self._places: dict[bytes, int] = {}
         self._took_part: dict[int, Positions] = {}
@@ -181,7 +182,7 @@ class PanelMemory:
         panel = Panel(Plan.from_json(head.plan), head.division, head.epoch, head.follow_changes)
         made = cls(panel, _decoded(head.secret), head.name, is_simulation=head.is_simulation)
         made._places = {key: place for place, key in enumerate(people)}
-        made.made = list(head.made)
+        made.made, made._on_file = list(head.made), frozenset(head.made)
         for number in head.made:
             made._took_part[number] = np.flatnonzero(np.asarray(table.column(f"round {number}")))
         made._held = {name: np.array(table.column(f"held {name}"), dtype=np.int64) for name in head.held}
@@ -189,19 +190,24 @@ class PanelMemory:
         return made
 
     def write(self, path: str | Path) -> Path:
-        """Write the memory for its owner alone to read; the file of another panel, or a later one, stays."""
+        """Write the memory for its owner alone to read; the file of another panel stays.
+
+        So does one that has gone on since this memory was read: both would report of the same round.
+        """
         import pyarrow.parquet as pq
 
         target = Path(path)
         if target.exists():
             there = PanelMemory.read(target)
-            if there.name != self.name or not set(there.made) <= set(self.made):
+            if there.name != self.name or not self._on_file.issuperset(there.made):
                 raise InputError(
                     f"{target} is the memory of another panel, or knows rounds that this one does not; name "
                     "another file."
                 )
         table = self._to_arrow()
-        return files.write_atomically(target, lambda place: pq.write_table(table, place), private=True)
+        written = files.write_atomically(target, lambda place: pq.write_table(table, place), private=True)
+        self._on_file = frozenset(self.made)
+        return written
 
     def _to_arrow(self) -> pa.Table:
         columns: dict[str, Any] = {"person": pa.array(list(self._places), type=pa.binary(_NAME_BYTES))}
