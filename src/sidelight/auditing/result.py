@@ -286,12 +286,15 @@ def _shown(item: SecretAudit) -> list[object]:
 
 def _release_to_dict(release: Release) -> dict[str, Any]:
     mechanism = release.randomiser()
+    _, in_all, unlimited = release.realised
     return {
         "attribute": release.name,
         "values": release.attribute.size,
         "mechanism": release.mechanism,
         "epsilon": release.epsilon,
         "realised_epsilon": mechanism.epsilon,
+        "realised_in_all": in_all,
+        "realised_unlimited": unlimited,
         "delta": mechanism.delta,
         "times": release.times,
         "memory": "kept" if release.keeps else "fresh",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from sidelight.leakage.over_time import Linking, Repetition
+from sidelight.plan import Plan
 from sidelight.report.wording import decimals
 
 REPEATED = (
@@ -13,6 +14,14 @@ REPEATED = (
     "a change shows", "same person or not: right",
 )  # fmt: skip
 """The columns of the table."""
+
+
+def realised_columns(plan: Plan) -> tuple[str, ...]:
+    """Return the columns of what is really spent: of all reports too where there are several.
+
+    They are the first ones of `Release.realised`.
+    """
+    return ("realised: one report", "all reports", "unlimited reports") if plan.repeats else ("realised",)
 
 
 def repeated_cells(item: Repetition) -> list[str]:
