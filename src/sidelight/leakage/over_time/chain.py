@@ -168,8 +168,9 @@ def _distributions(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array
         raise invalid(name, f"probabilities of shape {shape}, by the states", array.shape)
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise invalid(name, "probabilities", array.min())
-    if np.abs(array.sum(axis=-1) - 1).max() > _TOLERANCE:
-        raise invalid(name, "probabilities that sum to 1", float(array.sum(axis=-1).min()))
+    sums = np.atleast_1d(array.sum(axis=-1))
+    if (gaps := np.abs(sums - 1)).max() > _TOLERANCE:
+        raise invalid(name, "probabilities that sum to 1 in each row", float(sums[gaps.argmax()]))
     array /= array.sum(axis=-1, keepdims=True)
     array.flags.writeable = False
     return array

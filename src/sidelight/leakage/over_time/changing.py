@@ -45,6 +45,8 @@ from sidelight.mechanisms.longitudinal import instant_budget
 from sidelight.plan import PLAN_FIX, Plan, Release
 
 _LISTED = "every path listed"
+_SAME = 1e-12
+"""Figures that differ by a smaller share are the same; the one that is exact is kept."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ def epsilon_of(rows: Array) -> float:
 
 def _no_more(leakage: Leakage, bound: float, is_model: bool) -> Leakage:
     """Return the leakage with the recursion's figure where it is smaller."""
-    if bound >= leakage.upper.value:
+    if bound >= leakage.upper.value * (1 - _SAME):
         return leakage
     value = max(bound, leakage.lower.value)
     kind: Claim = "model" if is_model else "certified"
