@@ -15,6 +15,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 import sidelight as sl
 from sidelight.foundation import arrays
@@ -712,3 +713,33 @@ def test_a_memory_that_is_lost_costs_a_second_one():
     assert sup_ratio(both) == pytest.approx(3.987, abs=5e-4)
     assert sup_ratio(both) == pytest.approx(sequences.epochs_budget(oracle, [5, 5]))
     assert oracle.budget_of(10) == pytest.approx(2.0, abs=5e-4)
+
+
+@pytest.mark.parametrize("name", ["l-grr", "l-sue", "l-oue", "l-osue", "loloha"])
+def test_counts_drawn_at_once_have_the_law_of_reports_one_by_one(name: str):
+    """A chi-squared test for each counter's law; one of a million sound runs fails, and the seed is fixed."""
+    oracle, times, people = create(name, 3, 2.0, first=1.0), 9, 20_000
+    memos = oracle.permanent(np.full(people, 1), seed=5)
+    drawn = oracle.tallies(memos, times, seed=7)
+    oracle.check_tally(drawn, times)
+    one_by_one = sum(oracle.tallied(oracle.report(memos, seed=seed)).astype(int) for seed in range(times))
+    for counter in range(oracle.tally_width):
+        table = np.array([np.bincount(part[:, counter], minlength=times + 1) for part in (drawn, one_by_one)])
+        table = table[:, table.sum(axis=0) >= 20]
+        assert chi2_contingency(table).pvalue > 1e-7
+    for first, second in ((0, 1), (1, 2)):  # and together, not only each alone
+        both = [np.bincount(part[:, first] * (times + 1) + part[:, second]) for part in (drawn, one_by_one)]
+        width = max(map(len, both))
+        table = np.array([np.pad(part, (0, width - len(part))) for part in both])
+        table = table[:, table.sum(axis=0) >= 20]
+        assert chi2_contingency(table).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("name", ["l-grr", "l-sue", "loloha"])
+def test_counts_drawn_at_once_depend_on_the_seed_and_the_place_alone(name: str):
+    rounds = Rounds(create(name, 4, 2.0), 12)
+    values = np.arange(40) % 4
+    whole = rounds.randomise(values, seed=3)
+    parts = [rounds.randomise(values[start : start + 10], seed=3, offset=start) for start in range(0, 40, 10)]
+    assert np.array_equal(whole.values, np.concatenate([part.values for part in parts]))
+    rounds.check(whole)
