@@ -66,7 +66,8 @@ def test_limits_are_judged_where_values_change_too(folder: Path, run):
     shown = run(*command, "--limit", "1.1", "--chain", "chain.toml", "--report", "audit.html")
     assert shown.code == 1
     assert "Values that change" in shown.out
-    assert "not certified 1.1" in shown.out
+    assert "(limit 1.1)" in shown.out
+    assert "the limit of smoker is not certified to be kept, whatever is said of" in shown.out
     page = (folder / "audit.html").read_text("utf-8")
     assert "<h2>Values that change</h2>" in page
 

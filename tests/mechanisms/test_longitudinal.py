@@ -755,7 +755,7 @@ def test_the_error_of_every_oracle_is_that_of_its_formula_to_two_percent(name: s
     """
     runs, people, size = 6_000, 100, 5
     shares = np.array([0.5, 0.25, 0.15, 0.1, 0.0])
-    mechanism, _ = create(name, size, 2.0).together(times)
+    mechanism, _ = create(name, size, 2.0).together(times, kept=True)
     reports = mechanism.randomise(np.random.default_rng(11).choice(size, runs * people, p=shares), seed=13)
     errors = np.empty(runs)
     for run in range(runs):

@@ -65,7 +65,7 @@ def changing_cells(item: Changing) -> list[str]:
     worst, told = item.worst, item.at_delta
     at_delta = "–" if told is None else f"{decimals(told.value)} ({told.kind})"
     unlimited = "–" if item.unlimited is None else decimals(item.unlimited)
-    limit = "" if item.limit is None else f" {item.limit:g}"
+    limit = "" if item.limit is None else f" (limit {item.limit:g})"
     found = f"{decimals(worst.upper.value)} ({worst.upper.kind})"
     return [
         item.over_time.secret, worst.secret, found, worst.upper.method, at_delta, unlimited,
@@ -82,6 +82,12 @@ def changing_notes(items: Sequence[Changing]) -> list[str]:
     if epoch is not None:
         frozen = f"a value is frozen for {epoch} rounds, and each epoch has a new memory"
     said = [f"Values that change: figures of all reports, about the round that is told most of; {frozen}."]
+    broken = [item.over_time.secret for item in items if item.outcome in ("exceeded", "not certified")]
+    if broken:
+        said.append(
+            f"Where values change, the limit of {', '.join(broken)} is not certified to be kept, whatever is "
+            "said of values that stay the same."
+        )
     if items[0].beyond:
         said.append(
             f"Reports of attributes that the chain does not have add their whole budgets, "
