@@ -22,7 +22,7 @@ from sidelight.mechanisms.longitudinal.device import simulate_rounds
 
 SIZE, EPSILON, FIRST, TIMES = 100, 2.0, 1.0, 5
 PROMISED = 50.0
-TRIALS, PEOPLE = 12, 10_000
+TRIALS, PEOPLE = 2_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def numpy_flips(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:
 
 
 def _errors() -> None:
-    """Print the error of one round, theirs over ours."""
-    print(f"\nmean squared error of one round, {PEOPLE:,} people, {TRIALS} trials; the peer's over ours")
-    print(f"{'oracle':<12}{'k':>5}{'peer spends':>13}{'at that budget':>16}{'at the one asked':>18}")
+    """Print the error of one round, theirs over ours, and the standard errors of the ratios."""
+    print(f"\nmean squared error of one round, {PEOPLE:,} people; the peer's over ours (standard error)")
+    print(f"{'oracle':<12}{'k':>5}{'trials':>8}{'peer spends':>13}{'at that budget':>18}{'as asked':>18}")
     from multi_freq_ldpy.long_freq_est import L_GRR, L_OSUE, L_OUE, L_SUE
 
     peers = {
@@ -173,12 +173,14 @@ def _errors() -> None:
     for name, size in [("l-grr", 4), ("l-grr", 16), ("l-sue", 16), ("l-oue", 16), ("l-osue", 16)]:
         client, server = peers[name]
         spent = peer_first(size) if name == "l-grr" else FIRST
-        theirs = _error(lambda codes, c=client, s=server, n=name, k=size: _peer(c, s, n, k, codes), size)
-        ratios = [
-            theirs / _error(lambda codes, n=name, k=size, f=first: _ours(n, k, f, codes), size)
-            for first in (spent, FIRST)
-        ]
-        print(f"{name:<12}{size:>5}{spent:>13.3f}{ratios[0]:>16.2f}{ratios[1]:>18.2f}", flush=True)
+        theirs = _errors_of(lambda codes, c=client, s=server, n=name, k=size: _peer(c, s, n, k, codes), size)
+        cells = []
+        for first in (spent, FIRST):
+            ours = _errors_of(lambda codes, n=name, k=size, f=first: _ours(n, k, f, codes), size)
+            spread = math.hypot(*(part.std() / part.mean() / math.sqrt(len(part)) for part in (theirs, ours)))
+            ratio = theirs.mean() / ours.mean()
+            cells.append(f"{ratio:>10.2f} ({ratio * spread:.2f})")
+        print(f"{name:<12}{size:>5}{len(theirs):>8}{spent:>13.3f}{cells[0]:>18}{cells[1]:>18}", flush=True)
 
 
 def peer_first(size: int) -> float:
@@ -190,16 +192,17 @@ def peer_first(size: int) -> float:
     return math.log((p * kept + (size - 1) * q * made) / (p * made + q * kept + (size - 2) * q * made))
 
 
-def _error(run: Callable[[np.ndarray], np.ndarray], size: int) -> float:
+def _errors_of(run: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray:
+    """Return the mean squared error of each trial; of few values there are more trials."""
     rng = np.random.default_rng(7)
     shares = 1 / np.arange(1, size + 1)
     shares /= shares.sum()
     errors = []
-    for _ in range(TRIALS):
+    for _ in range(TRIALS // size):
         codes = rng.choice(size, PEOPLE, p=shares)
         seen = np.bincount(codes, minlength=size) / PEOPLE
         errors.append(((run(codes) - seen) ** 2).mean())
-    return float(np.mean(errors))
+    return np.array(errors)
 
 
 def _peer(

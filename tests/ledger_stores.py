@@ -50,6 +50,11 @@ class MemoryStore(Store):
         self._may_crash()
         self.durable = self.cached
 
+    def replace(self, content: bytes) -> None:
+        self._may_crash()
+        self.cached = self.durable = content
+        self._may_crash()
+
     def close(self) -> None:
         pass
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from sidelight.foundation import errors
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_is, check_number, check_whole, naming, unknown
 from sidelight.foundation.files import is_toml, json_number, read_text, strict_json
 from sidelight.foundation.html import html_table, listed
@@ -28,6 +30,7 @@ from sidelight.foundation.strict import (
     write_data,
 )
 from sidelight.mechanisms import Channel, Mechanism, make, mechanism_class
+from sidelight.mechanisms.longitudinal import unlimited_budget
 from sidelight.schema import (
     Attribute,
     Kind,
@@ -141,6 +144,26 @@ class Release:
         mechanism, count = self.sent()
         return count * mechanism.epsilon
 
+    @property
+    def realised(self) -> tuple[float, float, float]:
+        """What one report of a value, all `times` of them and unlimited ones really spend."""
+        first = self.randomiser()
+        return first.epsilon, self.channel().epsilon, unlimited_budget(first, kept=self.keeps)
+
+    def variance(self, people: int, frequencies: ArrayLike) -> Array:
+        """Return the variance of each value's estimate from all reports of so many people.
+
+        It is that of the mean over the rounds: the noise of fresh reports falls with their number, that of a
+        kept response stays, and so does who the people are.
+        """
+        mechanism, count = self.sent()
+        one = mechanism.over_codes().variance(people, frequencies)
+        if count == 1:
+            return one
+        shares = np.asarray(frequencies, dtype=np.float64)
+        drawn = shares * (1 - shares) / people
+        return np.asarray(drawn + (one - drawn) / count)
+
     def channel(self) -> Channel:
         """Return the channel of all this attribute's reports of one value together."""
         mechanism, count = self.sent()
@@ -240,6 +263,11 @@ class Plan:
     def schema(self) -> Schema:
         """The released attributes."""
         return Schema(tuple(release.attribute for release in self.releases))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether somebody is asked for an attribute more than once."""
+        return any(release.times > 1 for release in self.releases)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import typer
 
 from sidelight.cli import app
 from sidelight.cli.examples import EXAMPLES
+from sidelight.ledger import Ledger, Limit
 
 ONLY_PARSED = ("study run", "study clean", "study")
 """Their examples would run for minutes, or remove what the user has computed."""
@@ -54,6 +55,7 @@ def test_the_options_of_every_example_exist(line: str) -> None:
 def test_every_example_runs(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SIDELIGHT_TRACEBACK", "1")
+    Ledger.create("ann.ledger", "ann", [Limit.of(1.0)]).close()  # a device's, which no command makes
     lines = dict.fromkeys(line for name in COMMANDS if name not in ONLY_PARSED for line in EXAMPLES[name])
     for line in lines:
         shown = run(*_small(shlex.split(line)[1:]))

@@ -31,7 +31,7 @@ def question(number: int) -> Question:
 
 
 def work(folder: Path) -> None:
-    """Send what is pending, then answer one question a day until killed."""
+    """Send what is pending, then answer one question a day, and compact the file at times, until killed."""
     arrived = os.open(folder / "arrived", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def send(_: Question, report: bytes) -> None:
@@ -48,6 +48,8 @@ def work(folder: Path) -> None:
                 question(number), lambda _, n=number, x=noise: f"{n} {x}".encode(), send, now=number * DAY
             )
             number += 1
+            if number % 4 == 0:
+                ledger.compact()
 
 
 def kill_once(folder: Path, wait: float) -> None:
@@ -82,7 +84,7 @@ def checked(folder: Path) -> dict[str, int]:
     reports = set(arrivals)
     noises = Counter(int(report.split()[0]) for report in reports)
     lines = [json.loads(line[74:]) for line in (folder / "ledger").read_text().splitlines()]
-    spent = Counter(line["round"] for line in lines if line["kind"] == "reserve")
+    spent = Counter(line["round"] for line in lines if line["kind"] in ("reserve", "settled"))
     return {
         "questions": len(reserved),
         "sent again": len(arrivals) - len(reports),

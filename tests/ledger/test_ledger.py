@@ -193,8 +193,8 @@ def test_an_unfinished_line_is_cut_off_and_an_older_copy_is_known_by_its_head(pa
     [
         (b"", "is no ledger: it has no whole line"),
         (b"hello\n", "line 1 is no line of a ledger"),
-        (line_of(None, {"kind": "open", "version": 2})[0], "is a ledger of version 2; this Sidelight reads"),
-        (line_of(None, {"kind": "open"})[0], "is no ledger: it must have `version = 1`, got None"),
+        (line_of(None, {"kind": "open", "version": 3})[0], "is a ledger of version 3; this Sidelight reads"),
+        (line_of(None, {"kind": "open"})[0], "is no ledger: it must have `version = 2`, got None"),
         (line_of(None, {"kind": "open", "version": 1, "colour": 1})[0], "there is no key 'colour'"),
         (b'{"version": 1}\n', "is no line of a ledger"),
         (line_of(None, {"version": 1})[0].replace(b":", b"\n"), "does not have the digest that it must have"),

@@ -1,5 +1,6 @@
 """Belief and plan in, every figure for every secret out."""
 
+from sidelight.auditing.changing import Changing as Changing, with_chain as with_chain
 from sidelight.auditing.compute import audit as audit, check_plan as check_plan
 from sidelight.auditing.result import SUPPRESSED as SUPPRESSED, Audit as Audit, SecretAudit as SecretAudit
 from sidelight.auditing.stories import Sampling as Sampling, Story as Story

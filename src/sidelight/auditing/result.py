@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from sidelight.leakage import AverageLeakage, Bound, Leakage, Synergy, pair_leak
 from sidelight.leakage.bounds import TOO_FEW
 from sidelight.leakage.over_time import Repetition, repetitions
 from sidelight.plan import Plan, Release, View
+
+if TYPE_CHECKING:
+    from sidelight.auditing.changing import Changing
 
 SUPPRESSED = f"budget alone; {TOO_FEW}"
 _AVERAGES = ("mutual_information", "prior_vulnerability", "posterior_vulnerability", "min_entropy_leakage")
@@ -163,6 +166,7 @@ class Audit:
         delta: of the stories, where there are any: the probability, averaged over the people with a value,
             with which a release may say more.
         population: what someone knows who knows the population, where a story is about them.
+        changing: what leaks where values change by a chain, where that was asked for.
     """
 
     belief: Belief
@@ -174,6 +178,7 @@ class Audit:
     synergies: tuple[Synergy, ...] = ()
     delta: float | None = None
     population: Belief | None = None
+    changing: tuple[Changing, ...] = ()
 
     def __getitem__(self, secret: str) -> SecretAudit:
         if secret not in self.secrets:
@@ -225,7 +230,10 @@ class Audit:
     @property
     def is_within(self) -> bool | None:
         """Whether every limit is certified to be kept, for the adversary who decides; None without any."""
-        return all(item.decision == "within" for item in self.judged) if self.judged else None
+        if not self.judged:
+            return None
+        told = [item.outcome for item in self.changing if item.limit is not None]
+        return all(outcome == "within" for outcome in (*(item.decision for item in self.judged), *told))
 
     def curve(self, secret: str, neighbour: str, epsilons: Sequence[float]) -> tuple[list[float], float]:
         """Return the leakage of the secret through the neighbour at each budget, and its saturation value.
@@ -257,6 +265,7 @@ class Audit:
             "purpose": self.plan.purpose,
             "plan": [_release_to_dict(release) for release in self.plan.releases],
             "repeated": [item.to_dict() for item in self.repeated],
+            "changing": [item.to_dict() for item in self.changing],
             "min_support": self.min_support,
             "adversary": self.adversary,
             "decide_by": self.decide_by,
@@ -286,12 +295,15 @@ def _shown(item: SecretAudit) -> list[object]:
 
 def _release_to_dict(release: Release) -> dict[str, Any]:
     mechanism = release.randomiser()
+    _, in_all, unlimited = release.realised
     return {
         "attribute": release.name,
         "values": release.attribute.size,
         "mechanism": release.mechanism,
         "epsilon": release.epsilon,
         "realised_epsilon": mechanism.epsilon,
+        "realised_in_all": in_all,
+        "realised_unlimited": unlimited,
         "delta": mechanism.delta,
         "times": release.times,
         "memory": "kept" if release.keeps else "fresh",

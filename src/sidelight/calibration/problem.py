@@ -41,7 +41,8 @@ def expected_error(mechanism: Mechanism, prior: Array, reports: int, utility: Ut
     """Return the error to keep small, of an attribute with these frequencies of which so many people report.
 
     "variance" is the expected squared distance between the estimated and the true frequencies, the sum of the
-    stated variances; "accuracy" the probability that a guess from a report is wrong.
+    stated variances; "accuracy" the probability that a guess from a report is wrong. Of several reports of a
+    person the variance is that of their mean (`Release.variance`).
     """
     if utility == "variance":
         return float(np.sum(mechanism.variance(reports, prior)))
@@ -164,6 +165,9 @@ class Problem:
     def _error(self, release: Release, budget: float) -> float:
         if mechanism_class(release.mechanism).estimates == "nothing":
             return math.nan
+        if release.times > 1 and self.utility == "variance":
+            sent = release.at(budget)
+            return float(np.sum(sent.variance(self.reports, self._priors[release.name])))
         mechanism = make(release.mechanism, release.attribute.size, budget, release.parameters)
         return expected_error(mechanism, self._priors[release.name], self.reports, self.utility)
 

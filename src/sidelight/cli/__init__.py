@@ -27,6 +27,7 @@ from sidelight.cli.examples import epilog
 from sidelight.cli.first import doctor, example, schema
 from sidelight.cli.knowledge import knowledge
 from sidelight.cli.learn import learn
+from sidelight.cli.ledger import app as ledger
 from sidelight.cli.messages import explain
 from sidelight.cli.plan import app as plan
 from sidelight.cli.project import init, run
@@ -76,7 +77,7 @@ _COMMANDS = (
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)
-for group in (plan, study, bench):
+for group in (plan, ledger, study, bench):
     group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)
     for entry in group.registered_commands:
         entry.epilog = epilog(f"{group.info.name} {entry.name}")

@@ -14,7 +14,7 @@ from sidelight.cli.common import Shown, progress, show
 from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, Withhold, flag, grouped
 from sidelight.cli.plan import Said, Weighing, read_plans, show_comparison, weighed
 from sidelight.cli.remedies import Remedied, show_remedies
-from sidelight.foundation.errors import InputError, check_choice, check_number, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 
 Plans = Annotated[
     list[Path] | None,
@@ -61,6 +61,30 @@ class Asked:
     assessment: Path | None = flag(
         None, "Write what a data protection assessment asks for to this file (.md or .json)."
     )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Values that change from round to round."""
+
+    chain: Path | None = flag(
+        None, "Also what leaks where values change: a file of transitions, or of a panel (.toml or .json)."
+    )
+    epoch: int | None = flag(None, "With --chain: for how many rounds a device keeps a value frozen.")
+
+    def check(self) -> None:
+        """Refuse before the work what no table makes right."""
+        if self.epoch is not None:
+            check_whole("epoch", self.epoch, at_least=1)
+            if self.chain is None:
+                raise InputError("--epoch is about values that change; add --chain FILE, which says how.")
+
+    def told(self, result: sl.Audit, seed: int | None) -> sl.Audit:
+        """Return the audit with what the chain says."""
+        if self.chain is None:
+            return result
+        chain = sl.leakage.over_time.read_chain(self.chain, result.belief.schema)
+        return sl.auditing.with_chain(result, chain, epoch=self.epoch, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -111,7 +135,7 @@ def demo(shown: Shown) -> None:
 @grouped(cached=True)
 def audit(
     data: Data, plans: Plans = None, *, released: Released, reading: Reading, at: AtDelta, asked: Asked,
-    remedied: Remedied, shown: Shown,
+    changes: Changes, remedied: Remedied, shown: Shown,
 ) -> None:  # fmt: skip
     """Tell what a release reveals about each attribute through the others.
 
@@ -126,8 +150,10 @@ def audit(
         raise InputError(f"{data} is a plan; name the table before it, {fix}, or in a project file.")
     paths = [*([released.plan] if released.plan else []), *(plans or [])]
     remedied.check(asked.save_plan, asked.min_support)
+    changes.check()
     if len(paths) > 1:
-        common.refuse_several({"several plans": paths, "--remedies": remedied.is_asked or None})
+        for name, value in {"--remedies": remedied.is_asked or None, "--chain": changes.chain}.items():
+            common.refuse_several({"several plans": paths, name: value})
         _side_by_side(data, paths, released=released, reading=reading, at=at, asked=asked, shown=shown)
         return
     released = replace(released, plan=paths[0] if paths else None)
@@ -142,7 +168,7 @@ def audit(
         plan = released.in_full(given, table)
         plan = _limited(plan, released.limit, limits, secrets)
         remedied.check_limits(plan, secrets)
-        result = _audited(table, plan, secrets, asked, at)
+        result = changes.told(_audited(table, plan, secrets, asked, at), at.seed)
         found = remedied.found(result, at.seed) if remedied.is_asked else None
     if asked.save_plan and (found is None or remedied.remedy is None):
         plan.write(asked.save_plan, like=released.plan)

@@ -61,6 +61,8 @@ EXAMPLES = {
         "sidelight plan check plan.toml",
         "sidelight plan check plan.toml --data people.csv --json",
     ),
+    "ledger": ("sidelight ledger show ann.ledger", "sidelight ledger show ann.ledger --json"),
+    "ledger show": ("sidelight ledger show ann.ledger", "sidelight ledger show ann.ledger --json"),
     "doctor": ("sidelight doctor", "sidelight doctor --json"),
     "study": ("sidelight study list", "sidelight study run all --quick"),
     "study list": ("sidelight study list", "sidelight study list --json"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sidelight.foundation.errors import InputError
-from sidelight.ledger.entries import Entry, Mark, Opening, Reservation, Step
+from sidelight.ledger.entries import Compacted, Entry, Mark, Opening, Settled, Step
 from sidelight.ledger.limits import Use, check_fits
 from sidelight.ledger.question import Charge, Question
 from sidelight.ledger.units import shown
@@ -47,6 +47,7 @@ class Book:
     answers: dict[tuple[str, int], Answer] = field(default_factory=dict)
     frozen: dict[tuple[str, str], str] = field(default_factory=dict)
     last: int = 0  # the latest time
+    heads: tuple[str, ...] = ()  # of the lines that were there before the file was compacted
     _latest: dict[str, Question] = field(default_factory=dict)  # of each task
     _memos: dict[tuple[str, str, str], Charge] = field(default_factory=dict)
 
@@ -114,25 +115,44 @@ class Book:
 
     def apply(self, entry: Entry) -> None:
         """Take an entry over, or raise if it cannot follow."""
-        if isinstance(entry, Step):
-            self._step(entry)
-        else:
-            self._reserve(entry)
+        match entry:
+            case Step():
+                self._step(entry)
+            case Compacted():
+                if self.answers or self.heads:
+                    raise InputError("what a compacted ledger left behind stands in its second line.")
+                self.heads, self.frozen = entry.heads, dict(entry.frozen)
+            case Settled():
+                self._add(Answer(entry.question, entry.time, None, entry.state))
+            case _:
+                if self.frozen.keys() & entry.frozen.keys():
+                    raise InputError(f"{entry.question} freezes a value that was frozen before.")
+                self._add(Answer(entry.question, entry.time, entry.report))
+                self.frozen.update(entry.frozen)
 
-    def _reserve(self, entry: Reservation) -> None:
-        question = entry.question
+    def _add(self, answer: Answer) -> None:
+        question = answer.question
         if question.key in self.answers:
             raise InputError(f"{question} is reserved twice.")
-        if entry.time < self.last:
+        if answer.time < self.last:
             raise InputError(f"{question} is reserved before what stands above it.")
-        if self.frozen.keys() & entry.frozen.keys():
-            raise InputError(f"{question} freezes a value that was frozen before.")
         self.check_new(question)
-        self.answers[question.key] = Answer(question, entry.time, entry.report)
-        self.frozen.update(entry.frozen)
-        self.last = entry.time
+        self.answers[question.key] = answer
+        self.last = answer.time
         self._latest[question.task] = question
         self._memos.update({charge.memo: charge for charge in question.charges if charge.memo})
+
+    def is_settled(self, answer: Answer) -> bool:
+        """Whether nothing that may come depends on an answer: it counts no more, and is not the latest."""
+        if answer.state not in ("acknowledged", "withdrawn") or self._latest[answer.question.task].key == (
+            answer.question.key
+        ):
+            return False
+        windows = [limit.window for limit in self.opening.limits]
+        ends = [window.leaves(answer.time, self.opening.opened) for window in windows]
+        # Not by the clock, which may be wrong: times to come are at least the last one.
+        over = all(end is not None and end <= self.last for end in ends)
+        return over or answer.state == "withdrawn"
 
     def check_step(self, step: Step) -> State:
         """Return the state that a step leads to, or raise if there is none."""

@@ -1,4 +1,4 @@
-"""What the lines of a ledger say: who opened it, and what was reserved, sent, acknowledged or withdrawn."""
+"""What the lines of a ledger say: who opened it, what was reserved, and what became of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from sidelight.ledger.units import MOST_UNITS
 from sidelight.ledger.windows import LATEST, Kind, Window
 from sidelight.mechanisms.longitudinal.memory import SECRET_BYTES
 
-LEDGER_VERSION = 1
+LEDGER_VERSION = 2
+"""Version 1 has no compacted files; a file is of it until it is compacted."""
+HEAD_DIGITS = 8
 Mark = Literal["send", "acknowledge", "withdraw"]
 _Time = Annotated[int, Field(ge=0, le=LATEST)]
 _Units = Annotated[int, Field(ge=0, le=MOST_UNITS)]
@@ -63,7 +65,29 @@ class Step:
     round: int
 
 
-Entry = Reservation | Step
+@dataclass(frozen=True)
+class Compacted:
+    """The second line of a file that was compacted: what the lines before left behind.
+
+    Attributes:
+        heads: the first digits of the digest of every line that there was, so that an older copy shows.
+        frozen: the values that hold, by attribute and epoch.
+    """
+
+    heads: tuple[str, ...]
+    frozen: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A question to which nothing more will happen, in a file that was compacted."""
+
+    question: Question
+    time: int
+    state: Literal["acknowledged", "withdrawn"]
+
+
+Entry = Reservation | Step | Compacted | Settled
 
 
 class _LimitFile(Strict):
@@ -115,16 +139,30 @@ class _StepFile(Strict):
     round: _Round
 
 
-_ENTRY: TypeAdapter[_ReservationFile | _StepFile] = TypeAdapter(
-    Annotated[_ReservationFile | _StepFile, Field(discriminator="kind")]
-)
+class _CompactedFile(Strict):
+    kind: Literal["compacted"]
+    heads: Annotated[str, Field(pattern=rf"^([0-9a-f]{{{HEAD_DIGITS}}})+$")]
+    frozen: list[_FrozenFile]
 
 
-def opening_data(opening: Opening) -> dict[str, Any]:
+class _SettledFile(Strict):
+    kind: Literal["settled"]
+    time: _Time
+    task: str
+    round: _Round
+    charges: list[_ChargeFile]
+    state: Literal["acknowledged", "withdrawn"]
+
+
+_AnyFile = _ReservationFile | _StepFile | _CompactedFile | _SettledFile
+_ENTRY: TypeAdapter[_AnyFile] = TypeAdapter(Annotated[_AnyFile, Field(discriminator="kind")])
+
+
+def opening_data(opening: Opening, *, compacted: bool = False) -> dict[str, Any]:
     """Return the content of the first line."""
     return _OpeningFile(
         kind="open",
-        version=LEDGER_VERSION,
+        version=LEDGER_VERSION if compacted else 1,
         person=opening.person,
         opened=opening.opened,
         secret=b64encode(opening.secret).decode(),
@@ -149,21 +187,30 @@ def _limit_data(limit: Limit) -> _LimitFile:
 
 def entry_data(entry: Entry) -> dict[str, Any]:
     """Return the content of a later line."""
-    if isinstance(entry, Step):
-        return {"kind": entry.mark, "task": entry.task, "round": entry.round}
-    frozen = [
+    match entry:
+        case Step():
+            return {"kind": entry.mark, "task": entry.task, "round": entry.round}
+        case Compacted():
+            heads = "".join(entry.heads)
+            return {"kind": "compacted", "heads": heads, "frozen": _frozen_data(entry.frozen)}
+        case Settled():
+            asked = _question_data(entry.question)
+            return {"kind": "settled", "time": entry.time, **asked, "state": entry.state}
+        case _:
+            told = {"frozen": _frozen_data(entry.frozen), "report": b64encode(entry.report).decode()}
+            return {"kind": "reserve", "time": entry.time, **_question_data(entry.question), **told}
+
+
+def _question_data(question: Question) -> dict[str, Any]:
+    charges = [vars(charge) for charge in question.charges]
+    return {"task": question.task, "round": question.round, "charges": charges}
+
+
+def _frozen_data(frozen: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
+    return [
         {"attribute": attribute, "epoch": epoch, "value": value}
-        for (attribute, epoch), value in entry.frozen.items()
+        for (attribute, epoch), value in frozen.items()
     ]
-    return {
-        "kind": "reserve",
-        "time": entry.time,
-        "task": entry.question.task,
-        "round": entry.question.round,
-        "charges": [vars(charge) for charge in entry.question.charges],
-        "frozen": frozen,
-        "report": b64encode(entry.report).decode(),
-    }
 
 
 def read_opening(chain: Chain, label: str) -> Opening:
@@ -204,15 +251,29 @@ def _entry(body: bytes, label: str, number: int) -> Entry:
     except ValidationError as error:
         fault = error.errors()[0]
         raise damaged(label, number, f"is no entry: {fault['msg']}") from None
-    if isinstance(parsed, _StepFile):
-        return Step(parsed.kind, parsed.task, parsed.round)
+    match parsed:
+        case _StepFile():
+            return Step(parsed.kind, parsed.task, parsed.round)
+        case _CompactedFile():
+            digits = parsed.heads
+            heads = tuple(digits[at : at + HEAD_DIGITS] for at in range(0, len(digits), HEAD_DIGITS))
+            return Compacted(heads, _frozen(parsed.frozen, label, number))
     with naming(f"{label}, line {number}"):
         charges = tuple(
             Charge(item.attribute, item.channel, item.units, item.epoch) for item in parsed.charges
         )
         question = Question(parsed.task, parsed.round, charges)
-    frozen = {(item.attribute, item.epoch): item.value for item in parsed.frozen}
+    if isinstance(parsed, _SettledFile):
+        return Settled(question, parsed.time, parsed.state)
+    frozen = _frozen(parsed.frozen, label, number)
     return Reservation(question, parsed.time, _decoded(parsed.report, label, number), frozen)
+
+
+def _frozen(items: Sequence[_FrozenFile], label: str, number: int) -> dict[tuple[str, str], str]:
+    frozen = {(item.attribute, item.epoch): item.value for item in items}
+    if len(frozen) < len(items):
+        raise damaged(label, number, "freezes a value twice")
+    return frozen
 
 
 def _text(body: bytes, label: str, number: int) -> str:

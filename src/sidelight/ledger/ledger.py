@@ -9,14 +9,17 @@ reserved and never sent may be *withdrawn*: its charge comes back, and the quest
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sidelight.foundation.errors import InputError, check_is, invalid
 from sidelight.ledger.book import Answer, Book
+from sidelight.ledger.compaction import compacted
 from sidelight.ledger.entries import (
     Entry,
     Mark,
@@ -30,7 +33,7 @@ from sidelight.ledger.entries import (
 )
 from sidelight.ledger.limits import Limit, Remaining, spent_in
 from sidelight.ledger.lines import damaged, line_of, read_lines
-from sidelight.ledger.question import Question
+from sidelight.ledger.question import Question, check_text
 from sidelight.ledger.store import FileStore, Head, Store
 from sidelight.ledger.windows import check_time
 from sidelight.mechanisms.longitudinal.memory import SECRET_BYTES, KeyedMemory, Memory
@@ -48,30 +51,28 @@ where the server cannot be reached: the same bytes are then sent again.
 class Ledger:
     """What one person, or one device, has spent and sent; open for one process at a time.
 
-    It is a context: `with Ledger.open(path, person) as ledger`. One thread at a time may use it.
+    It is a context: `with Ledger.open(path, person) as ledger`. One thread at a time may use it, and only in
+    the process that opened it: others are refused, for two lines after one would damage the file.
     """
 
     def __init__(self, store: Store, person: str, *, known: Head | None = None) -> None:
         """Take over a store that holds a ledger; see `open`."""
         self._store: Store | None = store
-        content = store.read()
-        chain = read_lines(content, store.label)
-        opening = read_opening(chain, store.label)
+        self._busy, self._process = threading.Lock(), os.getpid()
+        try:
+            content = store.read()
+        except OSError as error:
+            raise InputError(f"the ledger {store.label} cannot be read: {error.strerror}.") from None
+        self._digests, self._book, size = loaded(content, store.label)
+        opening = self._book.opening
         if opening.person != person:
             raise InputError(
                 f"{store.label} is the ledger of another person, {opening.person!r}, not of {person!r}; each "
                 "has one."
             )
-        self._book = Book(opening)
-        for number, entry in enumerate(read_entries(chain, store.label), start=2):
-            try:
-                self._book.apply(entry)
-            except InputError as error:
-                raise damaged(store.label, number, f"cannot follow: {str(error).rstrip('.')}") from None
-        self._digests = list(chain.digests)
         self._check_known(known, store.label)
-        if chain.size < len(content):
-            store.cut(chain.size)
+        if size < len(content):
+            self._durably(lambda: store.cut(size))
 
     @classmethod
     def create(
@@ -121,7 +122,7 @@ class Ledger:
     @property
     def head(self) -> Head:
         """How far the ledger has come, to be kept elsewhere."""
-        return Head(len(self._digests), self._digests[-1].hex())
+        return Head(len(self._book.heads) + len(self._digests), self._digests[-1].hex())
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -152,11 +153,16 @@ class Ledger:
         They are made once, and kept before this returns. A question that was asked before costs nothing more.
         """
         check_is("question", question, Question)
-        answer = self._book.asked(question)
-        if answer is not None:
-            if answer.report is None:
-                raise InputError(f"{question} is {answer.state}; it has no report any more.")
-            return answer.report
+        with self._alone():
+            answer = self._book.asked(question)
+            if answer is None:
+                return self._reserved(question, make, now)
+        if answer.report is None:
+            raise InputError(f"{question} is {answer.state}; it has no report any more.")
+        return answer.report
+
+    def _reserved(self, question: Question, make: Make, now: int | None) -> bytes:
+        """Make the report of a new question, and keep it with its charge."""
         moment = self._book.time_of(_now(now))
         self._book.check_fits(question, moment)
         # The values that get frozen meanwhile hold only if the reservation does.
@@ -170,14 +176,15 @@ class Ledger:
 
     def send(self, question: Question, send: Send) -> None:
         """Send the report of a reserved question, the same bytes each time, and acknowledge it."""
-        answer = self._book.answers.get(question.key)
-        if answer is None or answer.report is None:
-            state = "not reserved" if answer is None else answer.state
-            raise InputError(f"{question} is {state}; there is nothing to send.")
-        if answer.state == "reserved":
-            self._mark("send", question)
-        send(question, answer.report)
-        self._mark("acknowledge", question)
+        with self._alone():
+            answer = self._book.answers.get(question.key)
+            if answer is None or answer.report is None:
+                state = "not reserved" if answer is None else answer.state
+                raise InputError(f"{question} is {state}; there is nothing to send.")
+            if answer.state == "reserved":
+                self._mark("send", question)
+            send(question, answer.report)
+            self._mark("acknowledge", question)
 
     def answer(self, question: Question, make: Make, send: Send, *, now: int | None = None) -> None:
         """Reserve a question, send its report and acknowledge it; one that has been answered stays so."""
@@ -199,7 +206,22 @@ class Ledger:
 
     def withdraw(self, question: Question) -> None:
         """Take back a report that was never sent, with its charge; the question gets no other answer."""
-        self._mark("withdraw", question)
+        with self._alone():
+            self._mark("withdraw", question)
+
+    def compact(self) -> Head:
+        """Make the file short again, and return how far the ledger has come: nothing that counts is lost.
+
+        The file is replaced whole or not at all. Rounds that count in no window any more are forgotten but
+        for the latest of each task: to ask for one again is then refused, as rounds go forward.
+        """
+        with self._alone():
+            store = self._open_store()
+            content = compacted(self._book, self._digests)
+            digests, book, _ = loaded(content, store.label)
+            self._durably(lambda: store.replace(content))
+            self._digests, self._book = digests, book
+        return self.head
 
     def close(self) -> None:
         """Let another process open the ledger."""
@@ -215,20 +237,41 @@ class Ledger:
     ) -> None:
         self.close()
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the ledger for one use of it: whatever makes or sends a report may not spend meanwhile."""
+        if os.getpid() != self._process:
+            raise InputError("the ledger was opened by another process; each process opens its own.")
+        if not self._busy.acquire(blocking=False):
+            raise InputError("the ledger is in use: a report is being made or sent; wait until that is done.")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
     def _mark(self, mark: Mark, question: Question) -> None:
         step = Step(mark, *question.key)
         self._book.check_step(step)
         self._write(step)
 
     def _write(self, entry: Entry) -> None:
-        """Make an entry durable, then take it over; where that fails, only the file knows what holds."""
+        """Make an entry durable, then take it over."""
+        store, (line, digest) = self._open_store(), line_of(self._digests[-1], entry_data(entry))
+        self._durably(lambda: store.append(line))
+        self._book.apply(entry)
+        self._digests.append(digest)
+
+    def _open_store(self) -> Store:
         if self._store is None:
             raise InputError("the ledger is closed; open it again.")
-        line, digest = line_of(self._digests[-1], entry_data(entry))
+        return self._store
+
+    def _durably(self, change: Callable[[], None]) -> None:
+        """Change the file; where that fails, only the file knows what holds: it must be read again."""
         try:
-            self._store.append(line)
+            change()
         except BaseException as error:
-            label = self._store.label
+            label = "" if self._store is None else self._store.label
             self.close()
             if isinstance(error, OSError):
                 raise InputError(
@@ -236,18 +279,30 @@ class Ledger:
                     "Mend that, and open it again."
                 ) from None
             raise
-        self._book.apply(entry)
-        self._digests.append(digest)
 
     def _check_known(self, known: Head | None, label: str) -> None:
         if known is None:
             return
-        line = known.lines - 1
-        if not 0 <= line < len(self._digests) or self._digests[line].hex() != known.digest:
+        heads = [*self._book.heads, *(digest.hex() for digest in self._digests)]
+        is_there = 0 < known.lines <= len(heads)
+        # Of lines that were there before the file was compacted, the first digits are left.
+        if not is_there or not known.digest.startswith(heads[known.lines - 1]):
             raise InputError(
                 f"{label} is not the ledger that had {known.lines} lines, or an older copy of it: it has "
-                f"{len(self._digests)}; take the latest copy, for this one would spend again."
+                f"{len(heads)}; take the latest copy, for this one would spend again."
             )
+
+
+def loaded(content: bytes, label: str) -> tuple[list[bytes], Book, int]:
+    """Return the digests of a file's lines, what they add up to, and how many bytes they are."""
+    chain = read_lines(content, label)
+    book = Book(read_opening(chain, label))
+    for number, entry in enumerate(read_entries(chain, label), start=2):
+        try:
+            book.apply(entry)
+        except InputError as error:
+            raise damaged(label, number, f"cannot follow: {str(error).rstrip('.')}") from None
+    return list(chain.digests), book, chain.size
 
 
 def first_line(
@@ -259,10 +314,14 @@ def first_line(
     now: int | None = None,
 ) -> bytes:
     """Return the first line of a new ledger, see `Ledger.create`."""
-    if not isinstance(person, str) or not person:
+    if not check_text("person", person):
         raise invalid("person", "the name of a person or device", person)
-    if not limits:
-        raise invalid("limits", "at least one limit", list(limits), "Limit.of(1.0) allows 1 for all time.")
+    if not isinstance(limits, Sequence) or not limits:
+        raise invalid(
+            "limits", "at least one limit, in a list", limits, "Limit.of(1.0) allows 1 for all time."
+        )
+    if level is not None:
+        check_text("level", level)
     for limit in limits:
         check_is("limits", limit, Limit, "Limit.of makes one.")
     drawn = os.urandom(SECRET_BYTES) if secret is None else secret

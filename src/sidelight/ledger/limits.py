@@ -72,6 +72,11 @@ class Limit:
             raise InputError("budgets are fixed beforehand for a limit at delta; give it a `delta`.")
         if self.budgets and self.window.kind == "sliding":
             raise InputError("budgets fixed beforehand have an order, which a sliding window has not.")
+        if self.budgets and (total := composed(self.budgets, self.delta)) * UNITS > self.units:
+            raise InputError(
+                f"{len(self.budgets)} budgets fixed beforehand compose to {significant(total)} at delta = "
+                f"{self.delta:g}, more than the limit of {shown(self.units)}; fix smaller ones, or fewer."
+            )
 
     @classmethod
     def of(
@@ -88,13 +93,7 @@ class Limit:
         1000000000
         """
         fixed = tuple(allowed("budgets", budget) for budget in budgets)
-        limit = cls(allowed("epsilon", epsilon), window, delta, fixed)
-        if fixed and (total := composed(fixed, limit.delta)) * UNITS > limit.units:
-            raise InputError(
-                f"{len(fixed)} budgets fixed beforehand compose to {significant(total)} at delta = "
-                f"{delta:g}, more than the limit of {shown(limit.units)}; fix smaller ones, or fewer."
-            )
-        return limit
+        return cls(allowed("epsilon", epsilon), window, delta, fixed)
 
     @cached_property
     def most_squares(self) -> int:
@@ -111,8 +110,9 @@ class Limit:
 
     def left(self, spent: Sequence[int]) -> int:
         """Return the largest charge that is still admitted, in units."""
-        if self.budgets:
-            return self.budgets[len(spent)] if len(spent) < len(self.budgets) else 0
+        if self.budgets:  # what was withdrawn moves later charges up, perhaps to a budget below them
+            is_left = self.admits(spent) and len(spent) < len(self.budgets)
+            return self.budgets[len(spent)] if is_left else 0
         filtered = isqrt(max(0, self.most_squares - _squares(spent))) if self.delta else 0
         return max(filtered, self.units - sum(spent), 0)
 

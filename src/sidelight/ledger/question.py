@@ -36,7 +36,7 @@ class Charge:
         check_whole("units", self.units, at_least=0, at_most=MOST_UNITS)
         texts = {"attribute": self.attribute, "channel": self.channel, "epoch": self.epoch or ""}
         for name, text in texts.items():
-            check_is(name, text, str)
+            check_text(name, text)
 
     @classmethod
     def of(cls, attribute: str, channel: str, epsilon: float, epoch: str | None = None) -> Self:
@@ -84,10 +84,12 @@ class Question:
 
     def __post_init__(self) -> None:
         check_whole("round", self.round, at_least=0, at_most=MOST_ROUND)
-        if not isinstance(self.task, str) or not self.task:
+        if not check_text("task", self.task):
             raise invalid("task", "the name of a task", self.task)
         if not self.charges:
             raise InputError(f"{self} charges nothing; say what each of its reports spends.")
+        for charge in self.charges:
+            check_is("charges", charge, Charge, "Charge.of makes one.")
         memos = [charge.memo for charge in self.charges if charge.memo]
         if len(set(memos)) < len(memos):
             raise InputError(f"{self} charges one memo twice; its reports are the same.")
@@ -104,6 +106,17 @@ class Question:
 
     def __str__(self) -> str:
         return f"round {self.round} of the task {self.task!r}"
+
+
+def check_text(name: str, value: object) -> str:
+    """Return a text that a file can hold, or raise."""
+    check_is(name, value, str)
+    text = str(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise invalid(name, "a text of whole characters", text, "It holds half of one.") from None
+    return text
 
 
 def charge_for(device: Device, number: int) -> Charge:

@@ -7,6 +7,7 @@ client can keep the same lines, and their digests show damage, which a database 
 from __future__ import annotations
 
 import os
+import stat
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,10 @@ class Store(ABC):
         """Keep the first bytes alone, durably."""
 
     @abstractmethod
+    def replace(self, content: bytes) -> None:
+        """Keep other bytes instead, durably: a crash leaves all of the old ones or all of the new ones."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let others have it."""
 
@@ -55,8 +60,11 @@ class FileStore(Store):
     def __init__(self, path: str | Path) -> None:
         """Open and lock a file that is there."""
         self.label = str(path)
+        self._path = Path(path).resolve()  # of a link, what it leads to: that is the file to replace
         self._handle = _opened(Path(path))
         try:
+            if not stat.S_ISREG(os.fstat(self._handle).st_mode):
+                raise InputError(f"{path} is no ledger: it is a device or a pipe, not a file.")
             lock(self._handle)
             if not os.path.samestat(os.fstat(self._handle), os.stat(path)):  # noqa: PTH116 - beside fstat
                 raise InputError(f"{path} was replaced just now; open it again.")
@@ -86,19 +94,45 @@ class FileStore(Store):
 
     def append(self, line: bytes) -> None:
         """Add bytes at the end, see `Store.append`."""
-        rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(self._handle, rest) :]
-        os.fsync(self._handle)
+        _write(self._handle, line)
 
     def cut(self, size: int) -> None:
         """Keep the first bytes alone."""
         os.ftruncate(self._handle, size)
         os.fsync(self._handle)
 
+    def replace(self, content: bytes) -> None:
+        """Write a file beside it, locked before it gets the name, see `Store.replace`."""
+        if os.fstat(self._handle).st_nlink > 1:
+            raise InputError(
+                f"{self.label} has a second name, under which the old file would stay; remove it."
+            )
+        # Only who has the ledger writes here, so that what a crash left of it is written over.
+        beside = self._path.with_name(f".{self._path.name}.compact")
+        beside.unlink(missing_ok=True)
+        handle = os.open(beside, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            lock(handle)
+            _write(handle, content)
+            beside.replace(self._path)
+            sync_folder(self._path.parent)
+        except BaseException:
+            os.close(handle)
+            beside.unlink(missing_ok=True)
+            raise
+        os.close(self._handle)
+        self._handle = handle
+
     def close(self) -> None:
         """Close the file, which unlocks it."""
         os.close(self._handle)
+
+
+def _write(handle: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+    os.fsync(handle)
 
 
 def _opened(path: Path) -> int:

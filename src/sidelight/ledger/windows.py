@@ -98,9 +98,11 @@ def _span(seconds: int) -> str:
 def written(time: int) -> str:
     """Write a time for people.
 
-    >>> written(0)
-    '1970-01-01 00:00:00 UTC'
+    >>> written(0), written(1 << 60)
+    ('1970-01-01 00:00:00 UTC', 'a time after the year 6325')
     """
+    if time > LATEST:
+        return "a time after the year 6325"
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

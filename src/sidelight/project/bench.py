@@ -10,7 +10,7 @@ from typing import cast
 
 from sidelight.auditing import Audit, Sampling, audit
 from sidelight.belief import Belief
-from sidelight.calibration.problem import AUTOMATIC, expected_error
+from sidelight.calibration.problem import AUTOMATIC
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import check_choice, naming
 from sidelight.mechanisms import MECHANISMS, mechanism_class
@@ -114,7 +114,7 @@ class Bench:
 
     def _error(self, release: Release) -> float:
         prior = self.frequencies[release.name]
-        return expected_error(release.randomiser(), prior, self.people, "variance")
+        return float(release.variance(self.people, prior).sum())
 
     def kept(self, plan: Plan) -> Plan:
         """Return a plan with the project's reasons and purpose beside its own limits."""

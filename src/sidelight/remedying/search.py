@@ -161,10 +161,9 @@ def _with_budget(candidate: Candidate, name: str, budget: float) -> Candidate | 
 
 
 def _noise(release: Release, shares: Array) -> float:
-    """Return the variance of one report's estimates, times the square of its budget."""
-    mechanism = release.randomiser()
+    """Return the variance of the estimates from one person's reports, times the square of their budget."""
     try:
-        mean = float(mechanism.over_codes().variance(1, shares).mean())
+        mean = float(release.variance(1, shares).mean())
     except InputError:
         mean = 1.0
     return max(mean, 1e-12) * (release.epsilon or 1.0) ** 2

@@ -17,6 +17,7 @@ from sidelight.report.console import print_schema as print_schema
 from sidelight.report.glossary import GLOSSARY as GLOSSARY
 from sidelight.report.knowledge import print_adversary as print_adversary, print_knowledge as print_knowledge
 from sidelight.report.learning import print_learnt as print_learnt
+from sidelight.report.ledger import print_statement as print_statement
 from sidelight.report.remedies import print_remedies as print_remedies
 from sidelight.report.over_time import print_round_estimates as print_round_estimates
 from sidelight.report.page import write_report as write_report

@@ -22,6 +22,7 @@ from sidelight.report import stories
 from sidelight.report.audit_figures import worst_first
 from sidelight.report.glossary import GLOSSARY
 from sidelight.report.provenance import digests_of
+from sidelight.report.repeated import realised_columns
 from sidelight.report.summary import base_share, summary_of
 from sidelight.report.ways import Answer, expected_use, what_is_left
 from sidelight.report.wording import (
@@ -137,15 +138,16 @@ def _collected(audit: Audit) -> tuple[str, ...]:
 
 
 def _releases(audit: Audit) -> Grid:
-    columns = ("attribute", "kind", "values", "mechanism", "budget", "realised budget", "times", "reason")
-    return Grid(columns, tuple(_release_row(release) for release in audit.plan.releases))
+    realised = realised_columns(audit.plan) if audit.plan.repeats else ("realised budget",)
+    columns = ("attribute", "kind", "values", "mechanism", "budget", *realised, "times", "reason")
+    return Grid(columns, tuple(_release_row(release, len(realised)) for release in audit.plan.releases))
 
 
-def _release_row(release: Release) -> tuple[Cell, ...]:
-    attribute, mechanism = release.attribute, release.randomiser()
+def _release_row(release: Release, realised: int) -> tuple[Cell, ...]:
+    attribute = release.attribute
     return (
-        release.name, attribute.kind, attribute.size, release.mechanism, release.epsilon, mechanism.epsilon,
-        release.times, release.reason or None,
+        release.name, attribute.kind, attribute.size, release.mechanism, release.epsilon,
+        *release.realised[:realised], release.times, release.reason or None,
     )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def print_audit(audit: Audit, table: Table) -> None:
         f"{decimals(pair.pair_sum)} apart."
         for pair in audit.synergies[:_MOST_SYNERGIES]
     ]
-    print_parts([*_told(audit), grid, *_repeated(audit), *synergies], notes(audit, table))
+    print_parts([*_told(audit), grid, *_repeated(audit), *_changing(audit), *synergies], notes(audit, table))
 
 
 def _told(audit: Audit) -> list[Grid | str]:
@@ -146,6 +146,15 @@ def _repeated(audit: Audit) -> list[Grid]:
     return [table_of(title, repeated.REPEATED, rows, left=words)]
 
 
+def _changing(audit: Audit) -> list[Grid]:
+    """Return the table of values that change; none without a chain."""
+    if not audit.changing:
+        return []
+    words = ("secret", "told most of", "how", "verdict")
+    rows = map(repeated.changing_cells, audit.changing)
+    return [table_of("Values that change: what all reports say (nats)", repeated.CHANGING, rows, left=words)]
+
+
 def print_lesson() -> None:
     """Print why pairwise figures must not be added up."""
     cells = np.zeros((2, 2, 2))
@@ -168,6 +177,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     said = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
     said += _deciding(audit)
     said += repeated.repeated_notes(audit.repeated)
+    said += repeated.changing_notes(audit.changing)
     said += table.notes()
     said += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
     items, sure, least = audit.secrets.values(), audit.confidence, audit.min_support

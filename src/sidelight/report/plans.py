@@ -18,6 +18,7 @@ from sidelight.foundation.numbers import hundredths, points
 from sidelight.plan import Plan, Release
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, Section, plotted, sections_page
+from sidelight.report.repeated import realised_columns
 from sidelight.report.style import LEGEND, SERIES, axis, from_zero, places, scatter
 from sidelight.report.wording import (
     UNPROTECTED,
@@ -58,7 +59,7 @@ def plan_sections(plan: Plan) -> Sections:
     ]
     parts = {
         "facts": Section("The plan", columns=("what", "as the plan says"), rows=[*facts.items()]),
-        "releases": Section("What is collected", columns=_COLLECTED, rows=[*map(_release, plan.releases)]),
+        "releases": _collected(plan),
     }
     if limits:
         columns = ("secret", "limit", "reason")
@@ -66,14 +67,18 @@ def plan_sections(plan: Plan) -> Sections:
     return parts
 
 
-_COLLECTED = ("attribute", "values", "mechanism", "budget", "realised", "times", "parameters", "reason")
+def _collected(plan: Plan) -> Section:
+    realised = realised_columns(plan)
+    columns = ("attribute", "values", "mechanism", "budget", *realised, "times", "parameters", "reason")
+    rows = [_release(item, len(realised)) for item in plan.releases]
+    return Section("What is collected", columns=columns, rows=rows)
 
 
-def _release(item: Release) -> list[str]:
+def _release(item: Release, realised: int) -> list[str]:
     own = [f"{key} = {value}" for key, value in item.parameters.items()]
     values = f"{item.attribute.size}: {listed(item.attribute.values, _VALUES)}"
     return [
-        item.name, values, item.mechanism, number(item.epsilon), budget(item.randomiser().epsilon),
+        item.name, values, item.mechanism, number(item.epsilon), *map(budget, item.realised[:realised]),
         str(item.times), listed(own, _VALUES), item.reason,
     ]  # fmt: skip
 

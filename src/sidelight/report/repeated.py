@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sidelight.auditing import Changing
 from sidelight.leakage.over_time import Linking, Repetition
+from sidelight.plan import Plan
 from sidelight.report.wording import decimals
 
 REPEATED = (
@@ -13,6 +15,14 @@ REPEATED = (
     "a change shows", "same person or not: right",
 )  # fmt: skip
 """The columns of the table."""
+
+
+def realised_columns(plan: Plan) -> tuple[str, ...]:
+    """Return the columns of what is really spent: of all reports too where there are several.
+
+    They are the first ones of `Release.realised`.
+    """
+    return ("realised: one report", "all reports", "unlimited reports") if plan.repeats else ("realised",)
 
 
 def repeated_cells(item: Repetition) -> list[str]:
@@ -44,13 +54,55 @@ def percent(share: float) -> str:
     return "over 99 %" if 0.995 <= share < 1 else f"{share:.0%}".replace("%", " %")
 
 
+CHANGING = (
+    "secret", "told most of", "at most", "how", "at delta", "unlimited rounds, at most", "verdict",
+)  # fmt: skip
+"""The columns of the table of values that change."""
+
+
+def changing_cells(item: Changing) -> list[str]:
+    """Return a secret's cells, in the order of `CHANGING`."""
+    worst, told = item.worst, item.at_delta
+    at_delta = "–" if told is None else f"{decimals(told.value)} ({told.kind})"
+    unlimited = "–" if item.unlimited is None else decimals(item.unlimited)
+    limit = "" if item.limit is None else f" (limit {item.limit:g})"
+    found = f"{decimals(worst.upper.value)} ({worst.upper.kind})"
+    return [
+        item.over_time.secret, worst.secret, found, worst.upper.method, at_delta, unlimited,
+        f"{item.outcome}{limit}",
+    ]  # fmt: skip
+
+
+def changing_notes(items: Sequence[Changing]) -> list[str]:
+    """Say what the figures of values that change are of."""
+    if not items:
+        return []
+    epoch = items[0].over_time.epoch
+    frozen = "every round reports the value of the day"
+    if epoch is not None:
+        frozen = f"a value is frozen for {epoch} rounds, and each epoch has a new memory"
+    said = [f"Values that change: figures of all reports, about the round that is told most of; {frozen}."]
+    broken = [item.over_time.secret for item in items if item.outcome in ("exceeded", "not certified")]
+    if broken:
+        said.append(
+            f"Where values change, the limit of {', '.join(broken)} is not certified to be kept, whatever is "
+            "said of values that stay the same."
+        )
+    if items[0].beyond:
+        said.append(
+            f"Reports of attributes that the chain does not have add their whole budgets, "
+            f"{decimals(items[0].beyond)} in all."
+        )
+    return said
+
+
 def repeated_notes(items: Sequence[Repetition]) -> list[str]:
     """Say what a reader must know about values that change and people who can be followed."""
     if not items:
         return []
     names = [item.attribute for item in items if item.memory == "fresh"]
     said = ["Totals are of all reports that are sent, of values that stay the same. For values that change, "
-            "freeze them in epochs, or see sidelight.leakage.over_time."]  # fmt: skip
+            "freeze them in epochs; a chain (--chain) says what they leak."]  # fmt: skip
     if names:
         told = ", ".join(names)
         said.append(

@@ -1,6 +1,7 @@
 """Leakage over time: reports that repeat, values that change, and people who can be followed."""
 
 from sidelight.leakage.over_time.chain import Chain as Chain, at_round as at_round
+from sidelight.leakage.over_time.chain_files import read_chain as read_chain
 from sidelight.leakage.over_time.changing import OverTime as OverTime
 from sidelight.leakage.over_time.changing import leakage_over_time as leakage_over_time
 from sidelight.leakage.over_time.changing import leakage_over_time_at as leakage_over_time_at

@@ -123,11 +123,6 @@ class Chain:
         """Whether every round is like the first one."""
         return bool(np.abs(self.start @ self.transition - self.start).max() <= _TOLERANCE)
 
-    def every(self, rounds: int) -> Chain:
-        """Return the chain that looks at one round in so many: what epochs freeze."""
-        step = np.linalg.matrix_power(self.transition, check_whole("rounds", rounds, at_least=1))
-        return replace(self, transition=step / step.sum(axis=1, keepdims=True))
-
     def unrolled(self, times: int) -> Belief:
         """Return the belief about every attribute in every round, called "name at 1", "name at 2", and so on.
 
@@ -173,19 +168,36 @@ def _distributions(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array
         raise invalid(name, f"probabilities of shape {shape}, by the states", array.shape)
     if not (np.isfinite(array).all() and (array >= 0).all()):
         raise invalid(name, "probabilities", array.min())
-    if np.abs(array.sum(axis=-1) - 1).max() > _TOLERANCE:
-        raise invalid(name, "probabilities that sum to 1", float(array.sum(axis=-1).min()))
+    sums = np.atleast_1d(array.sum(axis=-1))
+    if (gaps := np.abs(sums - 1)).max() > _TOLERANCE:
+        raise invalid(name, "probabilities that sum to 1 in each row", float(sums[gaps.argmax()]))
     array /= array.sum(axis=-1, keepdims=True)
     array.flags.writeable = False
     return array
 
 
 def _stationary(rows: Array) -> Array:
-    """Return the distribution that a step leaves as it is, or raise where there are several."""
-    gaps = rows.T - np.eye(len(rows))
-    if np.linalg.matrix_rank(gaps, tol=1e-10) < len(rows) - 1:
+    """Return the distribution that a step leaves as it is, or raise where there are several.
+
+    States are taken away one after the other without any difference (Grassmann, Taksar, Heyman 1985), so that
+    rare states keep their share to all digits, and none is taken for impossible.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, classes = connected_components(csr_array(rows > 0), directed=True, connection="strong")
+    leaves = (rows > 0) & (classes[:, None] != classes[None])
+    lasting = [each for each in range(count) if not leaves[classes == each].any()]
+    if len(lasting) > 1:
         raise InputError("the chain has several distributions that last; say with `start` which one holds.")
-    system = np.vstack([gaps, np.ones(len(rows))])
-    solved = np.linalg.lstsq(system, np.append(np.zeros(len(rows)), 1.0), rcond=None)[0]
-    solved[solved < 1e-12] = 0.0
-    return np.asarray(solved / solved.sum())
+    kept = np.flatnonzero(classes == lasting[0])
+    left = rows[np.ix_(kept, kept)]
+    for last in range(len(kept) - 1, 0, -1):
+        left[:last, last] /= left[last, :last].sum()
+        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
+    shares = np.ones(len(kept))
+    for state in range(1, len(kept)):
+        shares[state] = shares[:state] @ left[:state, state]
+    found = np.zeros(len(rows))
+    found[kept] = shares / shares.sum()
+    return found

@@ -21,14 +21,23 @@ import numpy as np
 
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_is, check_number, check_whole, unknown
+from sidelight.foundation.errors import (
+    InputError,
+    TooLargeError,
+    check_is,
+    check_number,
+    check_whole,
+    unknown,
+)
 from sidelight.leakage.bounds import Bound, Claim, Leakage
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.over_time.chain import Chain, at_round
+from sidelight.leakage.over_time.drawn_paths import PathSampler, certified_paths
 from sidelight.leakage.over_time.paths import path_rows
 from sidelight.leakage.over_time.recursion import Recursion, chain_limit, chain_recursion
 from sidelight.leakage.pair import direct_leakage
-from sidelight.leakage.totals import leakage_at, total_leakage, tree_totals
+from sidelight.leakage.totals import leakage_at, total_leakage, tree_totals, usual_draws
+from sidelight.leakage.totals.at_delta import BETA
 from sidelight.leakage.totals.exact import is_exact_cheap
 from sidelight.mechanisms import Channel, FavouringChannel
 from sidelight.mechanisms.channel.generic import baseline_at
@@ -36,6 +45,8 @@ from sidelight.mechanisms.longitudinal import instant_budget
 from sidelight.plan import PLAN_FIX, Plan, Release
 
 _LISTED = "every path listed"
+_SAME = 1e-12
+"""Figures that differ by a smaller share are the same; the one that is exact is kept."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,7 @@ class OverTime:
 
     Attributes:
         secret: the attribute.
-        rounds: the leakage about its value in round 1, 2 and so on; of epochs, in their first rounds.
+        rounds: the leakage about its value in round 1, 2 and so on, also where it is frozen and not reported.
         recursion: what budgets alone say about the state of each round.
         unlimited: what budgets alone say of unlimited rounds; None where rounds are not alike.
         epoch: for how many rounds the value is frozen; None where every round reports the value of the day.
@@ -72,13 +83,12 @@ def leakage_over_time(chain: Chain, plan: Plan, secret: str, *, epoch: int | Non
         epoch: for how many rounds the value is frozen, after which a memory begins anew.
     """
     question = _Question.of(chain, plan, secret, epoch)
-    recursion = chain_recursion(question.chain, question.budgets)
-    even = len(set(question.budgets)) == 1
-    limit = chain_limit(question.chain, question.budgets[0]) if even else None
-    rounds = question.remembered() if question.has_memory else question.fresh()
+    recursion = chain_recursion(chain, question.budgets)
+    spent = question.budgets[:: question.length]
+    limit = chain_limit(chain, spent[0], question.length) if len(set(spent)) == 1 else None
     named = tuple(
         _no_more(leakage, bound, chain.is_model)
-        for leakage, bound in zip(rounds, recursion.totals, strict=True)
+        for leakage, bound in zip(question.rounds(), recursion.totals, strict=True)
     )
     return OverTime(secret, named, recursion, limit, epoch)
 
@@ -90,8 +100,8 @@ def leakage_over_time_at(
     """Return the leakage at delta about a secret in one round, see `leakage_over_time` and `leakage_at`.
 
     With fresh noise or epochs it is exact where all releases can be listed, else certified from drawn
-    sequences. With a memory of changing values it is exact where all paths can be listed, else what the
-    worst case says.
+    sequences. With a memory of changing values it is exact where all paths can be listed, else certified
+    from drawn paths and memos where all tables of memos can be, else what the worst case says.
     """
     question = _Question.of(chain, plan, secret, epoch)
     check_whole("time", time, at_least=1, at_most=question.times)
@@ -103,15 +113,24 @@ def leakage_over_time_at(
     if rows is not None:
         return Bound(epsilon_at(rows, delta)[0], question.claim, _LISTED)
     worst = leakage_over_time(chain, plan, secret, epoch=epoch).rounds[time - 1].upper
-    return replace(worst, method=f"worst case ({worst.method})")
+    worst = replace(worst, method=f"worst case ({worst.method})")
+    count = usual_draws(delta) if draws is None else check_whole("draws", draws, at_least=16)
+    coins = None if seed is None else check_whole("seed", seed, at_least=0)
+    sampler = PathSampler.of(chain, question.planned, secret, time, count, coins)
+    if sampler is None:
+        return worst
+    value, drawn = certified_paths(sampler, count, delta, BETA)
+    kind: Claim = "model" if chain.is_model else "sampled"
+    sampled = Bound(value, kind, f"{drawn} paths and memos drawn for each value")
+    return min(worst, sampled, key=lambda bound: bound.value)
 
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Which secret is asked about, and what is reported in each round, or in each epoch.
+    """Which secret is asked about, and what is reported in each round, or in the first round of each epoch.
 
     Attributes:
-        chain: of the rounds, or of the first rounds of epochs.
+        chain: of the rounds.
         planned: the releases by attribute.
         secret: the attribute to protect.
         epoch: how many rounds an epoch has; None without epochs.
@@ -135,16 +154,17 @@ class _Question:
                 raise InputError(f"the plan has {release.attribute.size} values of {release.name!r}, the "
                                  f"chain {chain.schema[release.name].size}.")  # fmt: skip
         planned = {release.name: release for release in plan.releases}
-        if epoch is None:
-            return cls(chain, planned, secret, None)
-        count = check_whole("epoch", epoch, at_least=1)
-        return cls(chain.every(count), planned, secret, count)
+        return cls(chain, planned, secret, None if epoch is None else check_whole("epoch", epoch, at_least=1))
 
     @property
     def times(self) -> int:
-        """How many rounds, or epochs, there are."""
-        rounds = max(release.times for release in self.planned.values())
-        return rounds if self.epoch is None else math.ceil(rounds / self.epoch)
+        """How many rounds there are."""
+        return max(release.times for release in self.planned.values())
+
+    @property
+    def length(self) -> int:
+        """How many rounds there are from one value that is reported to the next."""
+        return self.epoch or 1
 
     @property
     def has_memory(self) -> bool:
@@ -154,14 +174,13 @@ class _Question:
 
     @cached_property
     def sent(self) -> dict[tuple[str, int], Release]:
-        """What is sent in each round or epoch, by attribute and round."""
+        """What is sent of the value of a round, all reports of its epoch together, by attribute and round."""
         parts = {}
         for name, release in self.planned.items():
-            for t in range(1, self.times + 1):
-                done = (t - 1) * (self.epoch or 1)
-                if (count := min(self.epoch or 1, release.times - done)) > 0:
-                    renamed = replace(release.attribute, name=at_round(name, t))
-                    parts[name, t] = replace(release, attribute=renamed, times=count)
+            for t in range(1, release.times + 1, self.length):
+                renamed = replace(release.attribute, name=at_round(name, t))
+                count = min(self.length, release.times - (t - 1))
+                parts[name, t] = replace(release, attribute=renamed, times=count)
         return parts
 
     @cached_property
@@ -174,7 +193,7 @@ class _Question:
 
     @property
     def budgets(self) -> list[float]:
-        """What the reports of each round, or epoch, spend together at most, given all memos."""
+        """What the reports of each round's value spend together at most, given all memos."""
         spent = [0.0] * self.times
         for (_, t), part in self.sent.items():
             # Where a delta remains, no budget bounds what is revealed.
@@ -205,6 +224,15 @@ class _Question:
     def claim(self) -> Claim:
         """What an exact figure claims."""
         return "model" if self.chain.is_model else "exact"
+
+    def rounds(self) -> list[Leakage]:
+        """Return the totals about the secret in each round; nothing is known where the chain is too long."""
+        try:
+            return self.remembered() if self.has_memory else self.fresh()
+        except TooLargeError:
+            low, high = Bound(0.0, "lower", "nothing known"), Bound(math.inf, "certified", "nothing known")
+            through = tuple(part.name for part in self.sent.values())
+            return [Leakage(name, through, low, high) for name in self.names]
 
     def fresh(self) -> list[Leakage]:
         """Return the totals of reports that are independent between rounds, given the values."""
@@ -244,7 +272,7 @@ def epsilon_of(rows: Array) -> float:
 
 def _no_more(leakage: Leakage, bound: float, is_model: bool) -> Leakage:
     """Return the leakage with the recursion's figure where it is smaller."""
-    if bound >= leakage.upper.value:
+    if bound >= leakage.upper.value * (1 - _SAME):
         return leakage
     value = max(bound, leakage.lower.value)
     kind: Claim = "model" if is_model else "certified"

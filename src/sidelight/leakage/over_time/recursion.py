@@ -120,15 +120,20 @@ def _fixed_point(q: float, d: float, budget: float) -> float:
     if d == 0:
         return math.log((1 - q) * factor / (1 - q * factor)) if q * factor < 1 else math.inf
     s = d + q * factor - 1
-    return math.log((math.sqrt(4 * d * factor * (1 - q) + s * s) + s) / (2 * d))
+    root = math.sqrt(4 * d * factor * (1 - q) + s * s)
+    # The same root in two forms: of each sign of s, the one that takes no difference of near numbers.
+    return math.log((root + s) / (2 * d) if s > 0 else 2 * factor * (1 - q) / (root - s))
 
 
-def chain_limit(chain: Chain, budget: float) -> float | None:
+def chain_limit(chain: Chain, budget: float, epoch: int = 1) -> float | None:
     """Return what reports of all rounds, however many, say about the state of one in the middle.
 
+    With an epoch, reports of the state at its start spend the budget, and the figure is of its worst round:
+    in between, the reports of two epochs may say more about the state than about that of either start.
     None for a chain whose rounds differ, of which no round is in the middle for ever.
     """
     check_number("budget", budget, at_least=0, infinite=True)
+    length = check_whole("epoch", epoch, at_least=1)
     if not chain.is_steady:
         return None
     possible = chain.start > 0
@@ -138,4 +143,15 @@ def chain_limit(chain: Chain, budget: float) -> float | None:
         return math.inf
     joint = (chain.start[:, None] * chain.transition)[possible][:, possible]
     backward, forward = joint.T / joint.sum(axis=0)[:, None], joint / joint.sum(axis=1, keepdims=True)
-    return unlimited(backward, budget) + unlimited(forward, budget) - budget
+    before, after = (unlimited(np.linalg.matrix_power(rows, length), budget) for rows in (backward, forward))
+    if length == 1:
+        return before + after - budget
+    steps = range(length)
+    return max(_told(backward, step, before) + _told(forward, length - step, after) for step in steps)
+
+
+def _told(rows: Array, steps: int, known: float) -> float:
+    """Return what is told about a state so many steps away from one of which so much is known."""
+    if not steps or math.isinf(known):
+        return known
+    return generic_worst(np.linalg.matrix_power(rows, steps), baseline_at(known)).value

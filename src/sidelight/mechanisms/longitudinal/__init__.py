@@ -1,5 +1,6 @@
 """Reports sent again and again: a response that is kept, and fresh noise on top of it each time."""
 
+from sidelight.mechanisms.longitudinal.batches import bucket_steps as bucket_steps
 from sidelight.mechanisms.longitudinal.batches import has_own_memos as has_own_memos
 from sidelight.mechanisms.longitudinal.batches import instant_budget as instant_budget
 from sidelight.mechanisms.longitudinal.batches import kept_oracle as kept_oracle

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions, Words
 from sidelight.foundation.errors import TooLargeError
 from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.longitudinal.oracle import Longitudinal, Remembers
@@ -62,6 +62,19 @@ def memory_steps(mechanism: Mechanism, *, kept: bool) -> tuple[Array, Array] | N
     if law is None:
         return None
     return (law, np.eye(law.shape[1])) if kept else (np.eye(len(law)), law)
+
+
+def bucket_steps(mechanism: Mechanism, seeds: Words) -> tuple[Array, Array, Positions] | None:
+    """Return the steps from a bucket to its memo and to a report, and every value's bucket under each seed.
+
+    None where memos are not of a bucket of a public hash, to which noise is added.
+    """
+    if not isinstance(mechanism, LongitudinalHashing):
+        return None
+    same = np.eye(mechanism.cells, dtype=np.bool_)
+    rates = (mechanism.cell_response.mark_rates, mechanism.instant_rates)
+    permanent, fresh = (np.where(same, float(kept), float(made)) for kept, made in rates)
+    return permanent, fresh, mechanism.buckets_of_all(seeds)
 
 
 def has_own_memos(mechanism: Mechanism) -> bool:

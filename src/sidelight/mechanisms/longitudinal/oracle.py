@@ -55,8 +55,8 @@ class Longitudinal(FrequencyOracle, Remembers):
     """An oracle that keeps a permanent response and sends fresh reports of it.
 
     Abstract besides an oracle's members: `stored`, `instant_rates`, `report`, `budget_of`, `epsilon_instant`,
-    `change_seen`, and what T reports of one value say together: `tallied`, `tally_width`, `tally_logs`,
-    `order_logs`, `tally_law`, `tally_marks`, `kept_channel`, `kept_guess` and `pair_law`.
+    `change_seen`, and what T reports of one value say together: `tallied`, `tallies`, `tally_width`,
+    `tally_logs`, `order_logs`, `tally_law`, `tally_marks`, `kept_channel`, `kept_guess` and `pair_law`.
     `longitudinal.rounds.Rounds` is the mechanism of all T reports.
     """
 
@@ -124,6 +124,10 @@ class Longitudinal(FrequencyOracle, Remembers):
     @abstractmethod
     def tallied(self, reports: Reports) -> NDArray[Any]:
         """Return by how much each report raises each counter, 0 or 1, shape (reports, tally_width)."""
+
+    @abstractmethod
+    def tallies(self, permanent: Reports, times: int, *, seed: int, offset: int = 0) -> NDArray[Any]:
+        """Return the counters of `times` reports of each permanent response, drawn at once for simulation."""
 
     def check_tally(self, counts: NDArray[Any], times: int) -> None:
         """Raise if no `times` reports have such counts, each of which is at most `times`."""

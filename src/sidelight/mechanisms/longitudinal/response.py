@@ -38,6 +38,7 @@ from sidelight.mechanisms.longitudinal.oracle import (
     log_rate,
     seen_difference,
 )
+from sidelight.mechanisms.longitudinal.tallies import drawn_codes
 from sidelight.mechanisms.oracle import OneCode
 from sidelight.mechanisms.reports import Reports
 
@@ -118,6 +119,11 @@ class LongitudinalResponse(TwoBudgets):
     def tallied(self, reports: Reports) -> NDArray[Any]:
         """Return 1 for the reported cell."""
         return np.asarray(self.check(reports)[:, None] == np.arange(self.cells), dtype=np.uint8)
+
+    def tallies(self, permanent: Reports, times: int, *, seed: int, offset: int = 0) -> NDArray[Any]:
+        """Return how often each cell is reported, see `Longitudinal.tallies`."""
+        memos = self.check(permanent)
+        return drawn_codes(memos, self.cells, float(self.instant_rates[0]), times, seed, offset)
 
     def check_tally(self, counts: NDArray[Any], times: int) -> None:
         """Raise unless each person's counts add up to the number of reports."""

@@ -15,6 +15,7 @@ from sidelight.mechanisms.channel import Channel
 from sidelight.mechanisms.checks import check_shares
 from sidelight.mechanisms.exact import store
 from sidelight.mechanisms.longitudinal.oracle import Longitudinal, check_rounds
+from sidelight.mechanisms.longitudinal.tallies import LEAST_ROUNDS
 from sidelight.mechanisms.mechanism import Aggregate, Mechanism, check_estimable
 from sidelight.mechanisms.reports import ReportForm, Reports
 
@@ -69,6 +70,9 @@ class Rounds(Mechanism):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return the counts of `times` reports of each code, see `Mechanism.randomise`."""
         memos = self.oracle.permanent(values, seed=seed, offset=offset)
+        if seed is not None and self.times >= LEAST_ROUNDS:
+            drawn = self.oracle.tallies(memos, self.times, seed=derive_seed(seed, "rounds"), offset=offset)
+            return Reports(drawn.astype(self.form.dtype), memos.seeds, is_simulation=True)
         counts = np.zeros((len(memos), self.oracle.tally_width), dtype=self.form.dtype)
         for number in range(self.times):
             fresh = derive_seed(seed, f"round/{number}")

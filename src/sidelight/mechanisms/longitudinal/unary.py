@@ -31,6 +31,7 @@ from sidelight.mechanisms.longitudinal.oracle import (
     keep_words,
     least_words,
 )
+from sidelight.mechanisms.longitudinal.tallies import drawn_bits
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.unary import MarkedBits, OptimisedUnary, SymmetricUnary, Unary
 
@@ -112,6 +113,11 @@ class LongitudinalBits(MarkedBits, Longitudinal):
     def tallied(self, reports: Reports) -> NDArray[Any]:
         """Return the bits."""
         return self.marked(reports).view(np.uint8)
+
+    def tallies(self, permanent: Reports, times: int, *, seed: int, offset: int = 0) -> NDArray[Any]:
+        """Return how often each bit is set, see `Longitudinal.tallies`."""
+        kept, made = map(float, self.instant_rates)
+        return drawn_bits(self.marked(permanent), (kept, made), times, seed, offset)
 
     def tally_marks(self, counts: NDArray[Any], seeds: Words | None) -> NDArray[Any]:
         """Return the counts themselves."""
