@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from sidelight.foundation.arrays import AnyCodes, Array, Positions
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -88,6 +88,10 @@ class GroupProtocol(protocol.Protocol):
         check_people(collected)
         sums = tuple(group.aggregate(part) for group, part in zip(self.groups, collected.parts, strict=True))
         return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def strange(self, collected: RecordReports) -> Mask:
+        """Return that nobody's is: groups have noise of their own, so what each can say they can together."""
+        return np.zeros(collected.people, dtype=np.bool_)
 
     def factors(self, collected: RecordReports) -> list[Factor]:
         """Return one factor for each group."""

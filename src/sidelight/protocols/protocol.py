@@ -179,12 +179,17 @@ class Protocol(Design):
             parts = zip(self.checked_parts(collected).values(), self.forms, strict=True)
             sums = tuple(Aggregate(len(codes), code_counts(codes, form.count)) for codes, form in parts)
         else:
-            columns = self.columns_of(collected)
-            if not (possible := self._is_possible[columns]).all():
-                raise impossible("what some record can lead to", ~possible)
-            counts = np.bincount(columns, minlength=len(self._is_possible))
+            if (strange := self.strange(collected)).any():
+                raise impossible("what some record can lead to", strange)
+            counts = np.bincount(self.columns_of(collected), minlength=len(self._is_possible))
             sums = (Aggregate(collected.people, counts.astype(np.int64)),)
         return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def strange(self, collected: RecordReports) -> Mask:
+        """Return whose reports no record can lead to, though every part has its form, shape (people,)."""
+        if self.is_linear:  # it says nothing about whole reports
+            return np.zeros(collected.people, dtype=np.bool_)
+        return np.asarray(~self._is_possible[self.columns_of(collected)])
 
     @cached_property
     def written_law(self) -> Array:
