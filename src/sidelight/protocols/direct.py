@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -141,6 +142,11 @@ class GroupProtocol(protocol.Protocol):
         codes = group.codes(records, self.schema)
         return group.randomiser.randomise(codes, seed=derive_seed(seed, group.label), offset=offset)
 
+    def _drawn(self, group: ReportedGroup, record: AnyCodes, draws: Draws) -> Reports:
+        """Return one person's report of a group from random bytes."""
+        codes = group.codes(protocol.check_records(np.asarray(record)[None], self.schema), self.schema)
+        return group.randomiser.drawn(int(codes[0]), draws)
+
     def _laws(self) -> list[Array]:
         """Return Pr(report of each group | record) for every record of the schema's domain."""
         laws = []
@@ -195,6 +201,11 @@ class Split(GroupProtocol):
         checked = protocol.check_records(records, self.schema)
         parts = tuple(self._randomised(group, checked, seed, offset) for group in self.groups)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
+
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report, group by group, see `Protocol.drawn`."""
+        parts = tuple(self._drawn(group, record, draws) for group in self.groups)
+        return RecordReports(self, parts, (None,) * len(parts), 1)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
@@ -270,6 +281,15 @@ class Sample(GroupProtocol):
                 parts.append(self._randomised(group, checked, seed, offset)[rows])
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
+
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report: the group is drawn first, see `Protocol.drawn`."""
+        ends = np.cumsum(self.shares)
+        chosen = int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
+        parts = [group.randomiser.form.empty() for group in self.groups]
+        parts[chosen] = self._drawn(self.groups[chosen], record, draws)
+        senders = tuple(np.arange(len(part)) for part in parts)
+        return RecordReports(self, tuple(parts), senders, 1)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""
