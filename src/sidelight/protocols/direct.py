@@ -142,11 +142,6 @@ class GroupProtocol(protocol.Protocol):
         codes = group.codes(records, self.schema)
         return group.randomiser.randomise(codes, seed=derive_seed(seed, group.label), offset=offset)
 
-    def _drawn(self, group: ReportedGroup, record: AnyCodes, draws: Draws) -> Reports:
-        """Return one person's report of a group from random bytes."""
-        codes = group.codes(protocol.check_records(np.asarray(record)[None], self.schema), self.schema)
-        return group.randomiser.drawn(int(codes[0]), draws)
-
     def _laws(self) -> list[Array]:
         """Return Pr(report of each group | record) for every record of the schema's domain."""
         laws = []
@@ -204,7 +199,11 @@ class Split(GroupProtocol):
 
     def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
         """Return one person's report, group by group, see `Protocol.drawn`."""
-        parts = tuple(self._drawn(group, record, draws) for group in self.groups)
+        checked = protocol.check_records(np.asarray(record)[None], self.schema)
+        codes = [int(group.codes(checked, self.schema)[0]) for group in self.groups]
+        parts = tuple(
+            group.randomiser.drawn(code, draws) for group, code in zip(self.groups, codes, strict=True)
+        )
         return RecordReports(self, parts, (None,) * len(parts), 1)
 
     def matrix(self) -> Array:
@@ -287,7 +286,8 @@ class Sample(GroupProtocol):
         ends = np.cumsum(self.shares)
         chosen = int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
         parts = [group.randomiser.form.empty() for group in self.groups]
-        parts[chosen] = self._drawn(self.groups[chosen], record, draws)
+        checked, group = protocol.check_records(np.asarray(record)[None], self.schema), self.groups[chosen]
+        parts[chosen] = group.randomiser.drawn(int(group.codes(checked, self.schema)[0]), draws)
         senders = tuple(np.arange(len(part)) for part in parts)
         return RecordReports(self, tuple(parts), senders, 1)
 
