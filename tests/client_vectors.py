@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,16 @@ import sidelight as sl
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError
+from sidelight.foundation.strict import parsed_table
 from sidelight.mechanisms import create
 from sidelight.protocols import planned, product, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols.direct import Sample, Split
-from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.files import protocol_data
+from sidelight.protocols.fake_data import WHOLE, FakeDataProtocol
+from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.groups import make_group
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import joined
-from sidelight.protocols.two_phase import PARAMETERS_VERSION, TwoPhase
+from sidelight.protocols.two_phase import PARAMETERS_VERSION, SecondPhase, TwoPhase
 from sidelight.transport import Wire
 
 FOLDER = Path(__file__).resolve().parents[1] / "vectors"
@@ -251,6 +253,71 @@ def bad_documents() -> Iterator[dict[str, str]]:
     ]  # fmt: skip
     for kind, cases in (("protocol", protocols), ("plan", plans), ("parameters", published)):
         yield from ({"kind": kind, "text": text, "names": word} for text, word in cases)
+
+
+STRANGE = (
+    None, True, 0, 1, -1, 3, 0.5, 2.0, 1e-20, 1e300, -0.0, "", "colour", "smoker", "grr", "ss", "oue",
+    "identity", "absent", "value", "drop", "numeric", "date", "(missing)", [], {}, [1], ["colour"], [[1]],
+    {"width": 2},
+    {"g": 3}, {"width": 2.0}, 1 << 41, 1 << 64, WHOLE, "1", "split", "sample", "withheld", "infinity", "kept",
+)  # fmt: skip
+STRANGE_KEYS = ("epsilon", "shares", "parameters", "missing", "edges", "merged", "memory", "times", "extra")
+
+
+def changed_documents(seed: int, count: int) -> Iterator[tuple[str, str]]:
+    """Yield documents in which something was left out, added, doubled or replaced, with their kinds."""
+    drawn = random.Random(seed)
+    short = [item for items in families().values() for item in items if len(json.dumps(item[1])) < 6000]
+    for _ in range(count):
+        kind, document, _ = drawn.choice(short)
+        copy = json.loads(json.dumps(document))
+        for _ in range(drawn.choice((1, 1, 2))):
+            place, key = drawn.choice(list(_places(copy, 3 if drawn.random() < 0.7 else 9)))
+            step = drawn.random()
+            if step < 0.2:
+                del place[key]
+            elif step < 0.35 and isinstance(place, dict):
+                place[drawn.choice(STRANGE_KEYS)] = drawn.choice(STRANGE)
+            elif step < 0.45 and isinstance(place, list):
+                place.append(place[key])
+            else:
+                place[key] = drawn.choice(STRANGE)
+        yield kind, json.dumps(copy, ensure_ascii=False)
+
+
+def _places(value: Any, depth: int) -> Iterator[tuple[Any, Any]]:
+    """Yield every place of a document that something stands in, down to a depth."""
+    for key in (
+        list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    ):
+        yield value, key
+        if depth > 1:
+            yield from _places(value[key], depth - 1)
+
+
+def read_document(kind: str, text: str, folder: Path) -> Protocol:
+    """Return the protocol of a document, as a device would read it."""
+    if kind == "plan":
+        return planned(sl.Plan.from_json(text))
+    if kind == "protocol":
+        return protocol_from(parsed_table(text, "the protocol"))
+    path = folder / "parameters.json"
+    path.write_text(text, "utf-8")
+    return SecondPhase.read(path).second
+
+
+def judged_documents(seed: int, count: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield changed documents with what Python makes of them: a budget, or a refusal."""
+    for kind, text in changed_documents(seed, count):
+        try:
+            epsilon = read_document(kind, text, folder).epsilon
+        except InputError as error:
+            if "not learnt from this design's first phase" in str(error):
+                continue  # only Python looks at what a second phase was learnt from
+            yield {"kind": kind, "text": text, "accepted": False, "epsilon": None}
+        else:
+            stated = None if math.isinf(epsilon) else epsilon
+            yield {"kind": kind, "text": text, "accepted": True, "epsilon": stated}
 
 
 def thresholds() -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client_vectors import FOLDER, bad_reports, report_vectors, written
+from client_vectors import FOLDER, bad_reports, judged_documents, report_vectors, written
 from conftest import AT_MOST
 from typescript import BUNDLE, CLIENT, node_fixture, tools_fixture
 
@@ -48,6 +48,14 @@ def test_ten_thousand_vectors_of_every_family_agree(node: str, tmp_path: Path) -
     for family in {vector["family"] for vector in vectors}:
         assert counts[family] >= MANY
     assert counts["bad reports"] >= MANY
+
+
+def test_changed_documents_are_taken_or_refused_as_in_python(node: str, tmp_path: Path) -> None:
+    documents = tmp_path / "documents.json"
+    vectors = list(judged_documents(7, 1500, tmp_path))
+    assert sum(vector["accepted"] for vector in vectors) > 50
+    documents.write_text(written(vectors), "utf-8")
+    assert json.loads(run(node, "test/vectors.mjs", BUNDLE, documents)) == {"changed documents": len(vectors)}
 
 
 def test_a_device_answers_once_whatever_fails(node: str) -> None:

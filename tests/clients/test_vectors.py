@@ -7,15 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from client_vectors import FOLDER, MECHANISMS, report_vectors, small_set, written
+from client_vectors import FOLDER, MECHANISMS, read_document, report_vectors, small_set, written
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.strict import parsed_table
 from sidelight.mechanisms import create
-from sidelight.plan import Plan
-from sidelight.protocols import planned
 from sidelight.protocols.files import protocol_from
-from sidelight.protocols.two_phase import SecondPhase
 from sidelight.transport import REFUSALS, Wire, pack
 
 FILES = ["reports.json", "bad_reports.json", "bad_documents.json", "thresholds.json"]
@@ -23,17 +19,6 @@ FILES = ["reports.json", "bad_reports.json", "bad_documents.json", "thresholds.j
 
 def loaded(name: str) -> list:
     return json.loads((FOLDER / name).read_text("utf-8"))
-
-
-def read(kind: str, text: str, tmp_path):
-    """Return the protocol of a document, as a device would read it."""
-    if kind == "plan":
-        return planned(Plan.from_json(text))
-    if kind == "protocol":
-        return protocol_from(parsed_table(text, "the protocol"))
-    path = tmp_path / "parameters.json"
-    path.write_text(text, "utf-8")
-    return SecondPhase.read(path).second
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -44,7 +29,7 @@ def test_the_files_are_those_that_the_generator_makes(name: str) -> None:
 
 def test_reports_come_out_as_published(tmp_path) -> None:
     for vector in loaded("reports.json"):
-        protocol = read(vector["kind"], vector["document"], tmp_path)
+        protocol = read_document(vector["kind"], vector["document"], tmp_path)
         random = bytes.fromhex(vector["random"])
         for record, (start, end), report in zip(
             vector["records"], pairwise([0, *vector["ends"]]), vector["reports"], strict=True
@@ -70,7 +55,7 @@ def test_bad_reports_are_refused_as_published() -> None:
 def test_bad_documents_are_refused_in_one_line(tmp_path) -> None:
     for vector in loaded("bad_documents.json"):
         with pytest.raises(InputError) as caught:
-            read(vector["kind"], vector["text"], tmp_path)
+            read_document(vector["kind"], vector["text"], tmp_path)
         said = str(caught.value)
         assert vector["names"] in said, vector["text"][:300]
         assert "\n" not in said

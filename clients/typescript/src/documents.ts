@@ -75,9 +75,9 @@ function readRelease(item: Table, version: number) {
   const attribute = readAttribute(item, "attribute");
   const mechanism = item.text("mechanism");
   const epsilon = item.maybe("epsilon", (key) => item.number(key), null);
-  const times = item.maybe("times", (key) => item.whole(key, 1, 1_000_000), 1);
-  const parameters = item.maybe("parameters", (key) => readParameters(item.table(key)), new Map<string, number>());
-  const reason = item.maybe("reason", (key) => item.text(key), "");
+  const times = item.optional("times", (key) => item.whole(key, 1, 1_000_000), 1);
+  const parameters = item.optional("parameters", (key) => readParameters(item.table(key)), new Map<string, number>());
+  const reason = item.optional("reason", (key) => item.text(key), "");
   const memory = item.maybe("memory", (key) => item.choice(key, ["fresh", "kept"] as const), null);
   item.done();
   if (version < PLAN_VERSION && (reason || memory || attribute.merged.size > 0)) {
@@ -94,17 +94,17 @@ function readRelease(item: Table, version: number) {
 function readLimits(table: Table, version: number): void {
   const isLimit = (value: Json): boolean => value === "infinity" || (value instanceof Numeral && value.value >= 0);
   const limit = table.maybe("limit", (key) => table.raw(key), null);
-  const limits = table.maybe("limits", (key) => table.table(key), null);
+  const limits = table.optional("limits", (key) => table.table(key), null);
   const each = limits?.keys.map((key) => limits.raw(key)) ?? [];
   if (![...each, ...(limit === null ? [] : [limit])].every(isLimit)) throw table.fault("limit", "it must be a number of at least 0, or infinity");
-  table.maybe("origin", (key) => table.text(key), "");
+  table.optional("origin", (key) => table.text(key), "");
   const newer = ["delta", "decide_by", "reasons", "purpose"].filter((key) => table.has(key));
   if (version < PLAN_VERSION && newer.length > 0) throw table.fault(newer[0]!, `it needs version ${PLAN_VERSION}`);
   const delta = table.maybe("delta", (key) => table.number(key), null);
   if (delta !== null && !(delta > 0 && delta < 1)) throw table.fault("delta", "it must be between 0 and 1");
   table.maybe("decide_by", (key) => table.text(key), "");
-  table.maybe("purpose", (key) => table.text(key), "");
-  const reasons = table.maybe("reasons", (key) => table.table(key), null);
+  table.optional("purpose", (key) => table.text(key), "");
+  const reasons = table.optional("reasons", (key) => table.table(key), null);
   reasons?.keys.forEach((key) => reasons.text(key));
 }
 
@@ -191,8 +191,8 @@ function readPhasesTable(table: Table): Phases {
 function readTerms(table: Table): Terms {
   const terms = {
     smallestCrowd: table.whole("smallest_crowd", 1, 2 ** 40),
-    retentionDays: table.maybe("retention_days", (key) => table.whole(key, 0, 100_000), null),
-    mostReports: table.maybe("most_reports", (key) => table.whole(key, 1, 2 ** 40), null),
+    retentionDays: table.nullable("retention_days", (key) => table.whole(key, 0, 100_000)),
+    mostReports: table.nullable("most_reports", (key) => table.whole(key, 1, 2 ** 40)),
     needsToken: table.flag("needs_token"),
     keepsReports: table.flag("keeps_reports"),
   };
@@ -207,15 +207,15 @@ export function roundFrom(task: Task, number: number, bytes: Uint8Array, digest 
   table.version(ROUND_VERSION, "round");
   if (table.text("task") !== task.id || table.whole("round", 1, task.rounds) !== number) throw new InputError(`${label} is of another task or round.`);
   const protocol = readProtocol(table.raw("protocol"), label);
-  const learnt = table.maybe("learnt", (key) => table.table(key), null);
+  const learnt = table.nullable("learnt", (key) => table.table(key));
   learnt?.whole("reports", 1, Number.MAX_SAFE_INTEGER);
   learnt?.text("sums");
   learnt?.done();
   table.done();
   if (task.phases !== null && number === 2) checkSecond(task.phases, protocol);
-  // An equal budget and equal forms are what protects the person; the digest says that it is this document.
-  else if (protocol.epsilon !== task.protocol.epsilon || protocol.kind !== task.protocol.kind) {
-    throw new InputError(`${label} spends ${protocol.epsilon} through ${quoted(protocol.name)}, and the task says ${task.protocol.epsilon} through ${quoted(task.protocol.name)}.`);
+  else if (!protocol.isSame(task.protocol)) {
+    const spends = (one: Protocol): string => `${one.epsilon} through ${quoted(one.name)}`;
+    throw new InputError(`${label} asks otherwise than the task says: it spends ${spends(protocol)}, and the task says ${spends(task.protocol)}.`);
   }
   return { task: task.id, number, digest, protocol };
 }

@@ -68,7 +68,7 @@ export function readOpening(body: Uint8Array, label: string): Opening {
     person: table.text("person"),
     opened: table.whole("opened", 0, LATEST),
     secret: fromBase64(table.text("secret"), label),
-    level: table.maybe("level", (key) => table.text(key), null),
+    level: table.nullable("level", (key) => table.text(key)),
     limits: table.tables("limits").map(readLimit),
   };
   table.done();
@@ -84,7 +84,7 @@ function readLimit(table: Table): Limit {
     unit: table.whole("unit", 0, LATEST),
     window_units: table.whole("window_units", 0, LATEST),
     delta: table.text("delta"),
-    most_squares: table.maybe("most_squares", (key) => table.text(key), null),
+    most_squares: table.nullable("most_squares", (key) => table.text(key)),
     budgets: table.wholes("budgets", 0, MOST_UNITS),
   };
   table.done();
@@ -114,7 +114,7 @@ export function readEntry(body: Uint8Array, label: string): Entry {
 function readCharge(table: Table): Charge {
   const charge = {
     attribute: table.text("attribute"), channel: table.text("channel"), units: table.whole("units", 0, MOST_UNITS),
-    epoch: table.maybe("epoch", (key) => table.text(key), null),
+    epoch: table.nullable("epoch", (key) => table.text(key)),
   };
   table.done();
   return charge;

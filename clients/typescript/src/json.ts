@@ -202,6 +202,17 @@ export class Table {
     return this.list(key).map((item, i) => Table.of(item, `${this.label}: ${key}.${i}`));
   }
 
+  /** Read a key that may be left out. */
+  optional<T>(key: string, read: (key: string) => T, otherwise: T): T {
+    this.seen.add(key);
+    return this.map.has(key) ? read(key) : otherwise;
+  }
+
+  /** Read a key that must be there, and may be null. */
+  nullable<T>(key: string, read: (key: string) => T): T | null {
+    return this.raw(key) === null ? null : read(key);
+  }
+
   /** Read a key that may be left out, or be null. */
   maybe<T>(key: string, read: (key: string) => T, otherwise: T): T {
     this.seen.add(key);

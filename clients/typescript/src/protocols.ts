@@ -33,6 +33,16 @@ export abstract class Protocol {
     return this.layout.length;
   }
 
+  /** Whether another protocol asks the same of people, in the same way. */
+  isSame(other: Protocol): boolean {
+    const plain = (protocol: Protocol): string =>
+      JSON.stringify([protocol.kind, protocol.schema.map((item) => ({ ...item, merged: [...item.merged] })), protocol.stated()]);
+    return plain(this) === plain(other);
+  }
+
+  /** What it says besides its schema, as plain data. */
+  protected abstract stated(): unknown;
+
   /** The codes of a person's answers, one for each attribute. */
   encode(answers: Answers): number[] {
     const unknown = Object.keys(answers).find((name) => !this.schema.some((attribute) => attribute.name === name));
@@ -131,6 +141,10 @@ abstract class UnitProtocol extends Protocol {
     if (!sendsOne && twice !== undefined) throw new InputError(`the attribute ${quoted(twice)} is in two groups.`);
     this.layout = new Layout(units.map((unit) => unit.mechanism.form), sendsOne);
   }
+
+  protected stated(): unknown {
+    return this.units.map(({ names, mechanism }) => [names, mechanism.name, mechanism.form, String(mechanism.epsilon)]);
+  }
 }
 
 /** Every unit is reported; the budgets add up. */
@@ -176,6 +190,10 @@ export class Sample extends UnitProtocol {
     return Math.max(...this.units.map((unit) => unit.mechanism.epsilon));
   }
 
+  protected override stated(): unknown {
+    return [super.stated(), this.shares];
+  }
+
   protected randomise(record: readonly number[], draws: Draws): Map<number, Part> {
     const shares = this.shares.map(BigInt);
     let drawn = draws.below(shares.reduce((sum, share) => sum + share, 0n));
@@ -217,6 +235,10 @@ export class Hidden extends Protocol {
 
   get epsilon(): number {
     return exactSum(this.groups.map((group) => Math.max(...group.map((place) => this.responses[place]!.epsilon))));
+  }
+
+  protected stated(): unknown {
+    return [this.partition, this.budget, [...this.fakes].sort(([one], [other]) => (one < other ? -1 : 1)), this.name, this.origin];
   }
 
   private law(chosen: string, other: string): Law {
@@ -305,12 +327,12 @@ function readUnits(table: Table, schema: readonly Attribute[], kind: "split" | "
   const units = table.tables("unit").map((item) => {
     const unit = new Unit(
       item.texts("attributes"), schema, item.text("mechanism"), item.maybe("epsilon", (key) => item.number(key), null),
-      item.maybe("parameters", (key) => readParameters(item.table(key)), new Map<string, number>()),
+      item.optional("parameters", (key) => readParameters(item.table(key)), new Map<string, number>()),
     );
     item.done();
     return unit;
   });
-  const shares = table.maybe("shares", (key) => table.wholes(key, 1, MOST_SHARE), []);
+  const shares = table.optional("shares", (key) => table.wholes(key, 1, MOST_SHARE), []);
   return kind === "split" ? new Split(schema, units) : new Sample(schema, units, shares);
 }
 

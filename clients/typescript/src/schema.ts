@@ -23,9 +23,9 @@ export function readAttribute(table: Table, named: string): Attribute {
     name: table.text(named),
     kind: table.choice("kind", KINDS),
     values: table.texts("values"),
-    edges: table.maybe("edges", (key) => table.list(key).map((edge) => readEdge(table, edge)), []),
-    missing: table.maybe("missing", (key) => table.choice(key, ["absent", "value", "drop"] as const), "absent"),
-    merged: table.maybe("merged", (key) => readMerged(table.table(key)), new Map<string, string[]>()),
+    edges: table.optional("edges", (key) => table.list(key).map((edge) => readEdge(table, edge)), []),
+    missing: table.optional("missing", (key) => table.choice(key, ["absent", "value", "drop"] as const), "absent"),
+    merged: table.optional("merged", (key) => readMerged(table.table(key)), new Map<string, string[]>()),
   };
   checkAttribute(attribute);
   return attribute;

@@ -121,7 +121,10 @@ test("documents that are not what they were said to be are refused", async () =>
   server.task = document({ protocol: { ...protocol, unit: unit.map((item) => ({ ...item, epsilon: 5 })) } }, 2);
   await assert.rejects(client.task(server.id), /is not the document that its digest/);
   const dearer = utf8(JSON.stringify({ version: 1, task: task.id, round: 1, protocol: { ...protocol, unit: unit.map((item) => ({ ...item, epsilon: 5 })) }, learnt: null }));
-  assert.throws(() => sl.roundFrom(task, 1, dearer), /spends 10 through 'spl', and the task says 1/);
+  assert.throws(() => sl.roundFrom(task, 1, dearer), /asks otherwise than the task says: it spends 10 through 'spl', and the task says 1 through/);
+  const swapped = { ...protocol, attribute: [{ ...attribute[0], values: ["yes", "no"] }, attribute[1]] };
+  const meant = utf8(JSON.stringify({ version: 1, task: task.id, round: 1, protocol: swapped, learnt: null }));
+  assert.throws(() => sl.roundFrom(task, 1, meant), /asks otherwise than the task says/);
   const other = utf8(JSON.stringify({ version: 1, task: "0".repeat(64), round: 1, protocol, learnt: null }));
   assert.throws(() => sl.roundFrom(task, 1, other), /of another task or round/);
 });

@@ -52,6 +52,13 @@ function badDocuments({ kind, text, names }) {
   count("bad documents", said?.includes(names) && !said.includes("\n"), () => `${text.slice(0, 200)} .. is refused as ${said}, which does not name ${names}`);
 }
 
+function documents({ kind, text, accepted, epsilon }) {
+  let made = null;
+  const said = refusal(() => (made = readers[kind](text)));
+  const agrees = accepted ? made !== null && (epsilon ?? Infinity) === made.epsilon : said !== null;
+  count("changed documents", agrees, () => `${text.slice(0, 600)} .. gives ${said ?? made.epsilon}, and Python ${accepted ? epsilon : "refuses it"}`);
+}
+
 function thresholds({ size, epsilon, other, realised }) {
   let made = null;
   const said = refusal(() => (made = sl.createMechanism("grr", size, epsilon)));
@@ -114,7 +121,7 @@ async function admission({ opened: time, limits, steps }) {
   }
 }
 
-const kinds = { reports, bad_reports: badReports, bad_documents: badDocuments, thresholds, memory_vectors: memory, ledger_vectors: ledger };
+const kinds = { reports, documents, bad_reports: badReports, bad_documents: badDocuments, thresholds, memory_vectors: memory, ledger_vectors: ledger };
 for (const file of files) {
   const content = JSON.parse(await readFile(file, "utf8"));
   const run = kinds[basename(file, ".json").replace(/^large_/, "")];

@@ -245,6 +245,15 @@ var Table = class _Table {
   tables(key2) {
     return this.list(key2).map((item, i) => _Table.of(item, `${this.label}: ${key2}.${i}`));
   }
+  /** Read a key that may be left out. */
+  optional(key2, read, otherwise) {
+    this.seen.add(key2);
+    return this.map.has(key2) ? read(key2) : otherwise;
+  }
+  /** Read a key that must be there, and may be null. */
+  nullable(key2, read) {
+    return this.raw(key2) === null ? null : read(key2);
+  }
   /** Read a key that may be left out, or be null. */
   maybe(key2, read, otherwise) {
     this.seen.add(key2);
@@ -795,9 +804,9 @@ function readAttribute(table, named2) {
     name: table.text(named2),
     kind: table.choice("kind", KINDS),
     values: table.texts("values"),
-    edges: table.maybe("edges", (key2) => table.list(key2).map((edge) => readEdge(table, edge)), []),
-    missing: table.maybe("missing", (key2) => table.choice(key2, ["absent", "value", "drop"]), "absent"),
-    merged: table.maybe("merged", (key2) => readMerged(table.table(key2)), /* @__PURE__ */ new Map())
+    edges: table.optional("edges", (key2) => table.list(key2).map((edge) => readEdge(table, edge)), []),
+    missing: table.optional("missing", (key2) => table.choice(key2, ["absent", "value", "drop"]), "absent"),
+    merged: table.optional("merged", (key2) => readMerged(table.table(key2)), /* @__PURE__ */ new Map())
   };
   checkAttribute(attribute);
   return attribute;
@@ -878,6 +887,11 @@ var Protocol = class {
   /** How many bytes every report has. */
   get length() {
     return this.layout.length;
+  }
+  /** Whether another protocol asks the same of people, in the same way. */
+  isSame(other) {
+    const plain = (protocol) => JSON.stringify([protocol.kind, protocol.schema.map((item) => ({ ...item, merged: [...item.merged] })), protocol.stated()]);
+    return plain(this) === plain(other);
   }
   /** The codes of a person's answers, one for each attribute. */
   encode(answers) {
@@ -963,6 +977,9 @@ var UnitProtocol = class extends Protocol {
   }
   units;
   layout;
+  stated() {
+    return this.units.map(({ names, mechanism }) => [names, mechanism.name, mechanism.form, String(mechanism.epsilon)]);
+  }
 };
 var Split = class extends UnitProtocol {
   kind = "split";
@@ -995,6 +1012,9 @@ var Sample = class extends UnitProtocol {
   }
   get epsilon() {
     return Math.max(...this.units.map((unit) => unit.mechanism.epsilon));
+  }
+  stated() {
+    return [super.stated(), this.shares];
   }
   randomise(record, draws) {
     const shares = this.shares.map(BigInt);
@@ -1038,6 +1058,9 @@ var Hidden = class extends Protocol {
   groups;
   get epsilon() {
     return exactSum(this.groups.map((group) => Math.max(...group.map((place) => this.responses[place].epsilon))));
+  }
+  stated() {
+    return [this.partition, this.budget, [...this.fakes].sort(([one], [other]) => one < other ? -1 : 1), this.name, this.origin];
   }
   law(chosen, other) {
     const law = this.fakes.get(pairKey(chosen, other)) ?? this.fakes.get(pairKey("", other));
@@ -1118,12 +1141,12 @@ function readUnits(table, schema, kind) {
       schema,
       item.text("mechanism"),
       item.maybe("epsilon", (key2) => item.number(key2), null),
-      item.maybe("parameters", (key2) => readParameters(item.table(key2)), /* @__PURE__ */ new Map())
+      item.optional("parameters", (key2) => readParameters(item.table(key2)), /* @__PURE__ */ new Map())
     );
     item.done();
     return unit;
   });
-  const shares = table.maybe("shares", (key2) => table.wholes(key2, 1, MOST_SHARE), []);
+  const shares = table.optional("shares", (key2) => table.wholes(key2, 1, MOST_SHARE), []);
   return kind === "split" ? new Split(schema, units) : new Sample(schema, units, shares);
 }
 var readParameters = (table) => new Map(table.keys.map((key2) => [key2, table.whole(key2, 0, LARGEST_SIZE)]));
@@ -1238,9 +1261,9 @@ function readRelease(item, version) {
   const attribute = readAttribute(item, "attribute");
   const mechanism = item.text("mechanism");
   const epsilon = item.maybe("epsilon", (key2) => item.number(key2), null);
-  const times2 = item.maybe("times", (key2) => item.whole(key2, 1, 1e6), 1);
-  const parameters = item.maybe("parameters", (key2) => readParameters(item.table(key2)), /* @__PURE__ */ new Map());
-  const reason = item.maybe("reason", (key2) => item.text(key2), "");
+  const times2 = item.optional("times", (key2) => item.whole(key2, 1, 1e6), 1);
+  const parameters = item.optional("parameters", (key2) => readParameters(item.table(key2)), /* @__PURE__ */ new Map());
+  const reason = item.optional("reason", (key2) => item.text(key2), "");
   const memory = item.maybe("memory", (key2) => item.choice(key2, ["fresh", "kept"]), null);
   item.done();
   if (version < PLAN_VERSION && (reason || memory || attribute.merged.size > 0)) {
@@ -1256,17 +1279,17 @@ function readRelease(item, version) {
 function readLimits(table, version) {
   const isLimit = (value) => value === "infinity" || value instanceof Numeral && value.value >= 0;
   const limit = table.maybe("limit", (key2) => table.raw(key2), null);
-  const limits = table.maybe("limits", (key2) => table.table(key2), null);
+  const limits = table.optional("limits", (key2) => table.table(key2), null);
   const each = limits?.keys.map((key2) => limits.raw(key2)) ?? [];
   if (![...each, ...limit === null ? [] : [limit]].every(isLimit)) throw table.fault("limit", "it must be a number of at least 0, or infinity");
-  table.maybe("origin", (key2) => table.text(key2), "");
+  table.optional("origin", (key2) => table.text(key2), "");
   const newer = ["delta", "decide_by", "reasons", "purpose"].filter((key2) => table.has(key2));
   if (version < PLAN_VERSION && newer.length > 0) throw table.fault(newer[0], `it needs version ${PLAN_VERSION}`);
   const delta = table.maybe("delta", (key2) => table.number(key2), null);
   if (delta !== null && !(delta > 0 && delta < 1)) throw table.fault("delta", "it must be between 0 and 1");
   table.maybe("decide_by", (key2) => table.text(key2), "");
-  table.maybe("purpose", (key2) => table.text(key2), "");
-  const reasons = table.maybe("reasons", (key2) => table.table(key2), null);
+  table.optional("purpose", (key2) => table.text(key2), "");
+  const reasons = table.optional("reasons", (key2) => table.table(key2), null);
   reasons?.keys.forEach((key2) => reasons.text(key2));
 }
 function readPhases(table, schema) {
@@ -1341,8 +1364,8 @@ function readPhasesTable(table) {
 function readTerms(table) {
   const terms2 = {
     smallestCrowd: table.whole("smallest_crowd", 1, 2 ** 40),
-    retentionDays: table.maybe("retention_days", (key2) => table.whole(key2, 0, 1e5), null),
-    mostReports: table.maybe("most_reports", (key2) => table.whole(key2, 1, 2 ** 40), null),
+    retentionDays: table.nullable("retention_days", (key2) => table.whole(key2, 0, 1e5)),
+    mostReports: table.nullable("most_reports", (key2) => table.whole(key2, 1, 2 ** 40)),
     needsToken: table.flag("needs_token"),
     keepsReports: table.flag("keeps_reports")
   };
@@ -1355,14 +1378,15 @@ function roundFrom(task, number, bytes, digest = toHex(sha256(bytes))) {
   table.version(ROUND_VERSION, "round");
   if (table.text("task") !== task.id || table.whole("round", 1, task.rounds) !== number) throw new InputError(`${label} is of another task or round.`);
   const protocol = readProtocol(table.raw("protocol"), label);
-  const learnt = table.maybe("learnt", (key2) => table.table(key2), null);
+  const learnt = table.nullable("learnt", (key2) => table.table(key2));
   learnt?.whole("reports", 1, Number.MAX_SAFE_INTEGER);
   learnt?.text("sums");
   learnt?.done();
   table.done();
   if (task.phases !== null && number === 2) checkSecond(task.phases, protocol);
-  else if (protocol.epsilon !== task.protocol.epsilon || protocol.kind !== task.protocol.kind) {
-    throw new InputError(`${label} spends ${protocol.epsilon} through ${quoted(protocol.name)}, and the task says ${task.protocol.epsilon} through ${quoted(task.protocol.name)}.`);
+  else if (!protocol.isSame(task.protocol)) {
+    const spends = (one) => `${one.epsilon} through ${quoted(one.name)}`;
+    throw new InputError(`${label} asks otherwise than the task says: it spends ${spends(protocol)}, and the task says ${spends(task.protocol)}.`);
   }
   return { task: task.id, number, digest, protocol };
 }
@@ -1782,7 +1806,7 @@ function readOpening(body, label) {
     person: table.text("person"),
     opened: table.whole("opened", 0, LATEST),
     secret: fromBase64(table.text("secret"), label),
-    level: table.maybe("level", (key2) => table.text(key2), null),
+    level: table.nullable("level", (key2) => table.text(key2)),
     limits: table.tables("limits").map(readLimit)
   };
   table.done();
@@ -1797,7 +1821,7 @@ function readLimit(table) {
     unit: table.whole("unit", 0, LATEST),
     window_units: table.whole("window_units", 0, LATEST),
     delta: table.text("delta"),
-    most_squares: table.maybe("most_squares", (key2) => table.text(key2), null),
+    most_squares: table.nullable("most_squares", (key2) => table.text(key2)),
     budgets: table.wholes("budgets", 0, MOST_UNITS)
   };
   table.done();
@@ -1827,7 +1851,7 @@ function readCharge(table) {
     attribute: table.text("attribute"),
     channel: table.text("channel"),
     units: table.whole("units", 0, MOST_UNITS),
-    epoch: table.maybe("epoch", (key2) => table.text(key2), null)
+    epoch: table.nullable("epoch", (key2) => table.text(key2))
   };
   table.done();
   return charge;
