@@ -10,6 +10,7 @@ import json
 import math
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from sidelight.transport import Wire
 FOLDER = Path(__file__).resolve().parents[1] / "vectors"
 MECHANISMS = ("grr", "sue", "oue", "blh", "olh", "ss", "identity")
 SMALL = 3
+_NULL_BYTES = 40
 COLOUR = sl.categorical("colour", ["red", "green", "blue", "grün"])
 SMOKER = sl.categorical("smoker", ["no", "yes"])
 REGION = sl.categorical("region", [f"R{i}" for i in range(9)])
@@ -45,7 +47,14 @@ SHAPES = {
     "oue": [(2, 0.3, {}), (9, 1.0, {}), (40, 4.0, {})],
     "blh": [(2, 0.3, {}), (9, 1.0, {}), (1000, 4.0, {})],
     "olh": [(2, 0.3, {}), (9, 1.0, {}), (1000, 3.3, {}), (20, 1.0, {"g": 5}), (300, 11.2, {})],
-    "ss": [(2, 0.3, {}), (9, 1.0, {}), (60, 0.7, {}), (300, 3.0, {}), (30, 1.0, {"width": 29})],
+    "ss": [
+        (2, 0.3, {}),
+        (9, 1.0, {}),
+        (60, 0.7, {}),
+        (300, 3.0, {}),
+        (30, 1.0, {"width": 29}),
+        (16, 1.0, {"width": 4}),
+    ],
     "identity": [(2, None, {}), (300, None, {})],
 }
 
@@ -128,7 +137,9 @@ def drawn_vectors(protocol: Protocol, stream: str, count: int) -> dict[str, Any]
     """Return records, the bytes that each report takes of a stream, and the reports."""
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(stream.encode()).digest()[:8], "little"))
     records = np.stack([rng.integers(0, size, count) for size in protocol.schema.sizes], axis=1)
-    given = hashlib.shake_128(stream.encode()).digest(count * 8 * (3 + 2 * _most_words(protocol)))
+    # Words of 0 first: they are passed over where a number below n is drawn, unless n is a power of two.
+    drawn = hashlib.shake_128(stream.encode()).digest(count * 8 * (3 + 2 * _most_words(protocol)))
+    given = bytes(_NULL_BYTES) + drawn
     draws, made, ends = Draws(given), [], []
     for record in records:
         made.append(protocol.drawn(record.astype(np.uint16), draws))
@@ -151,8 +162,9 @@ def bad_reports(seed: int, count: int) -> Iterator[dict[str, Any]]:
     copying = {("a", "b"): np.eye(3, dtype=np.int64) << 32, ("b", "a"): np.eye(3, dtype=np.int64) << 32}
     schema = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "uvw")))
     copies = FakeDataProtocol(schema, (("a", "b"),), 1.0, copying, "corr-rr", "made up")
-    found = families()
+    found, pairs = families(), of_mechanism("ss", 70, 3.0, {"width": 2})  # a code may come twice
     chosen = [
+        pairs,
         *(protocol for name in ("spl", "smp", "rs+fd") for _, _, protocol in found[name]), copies,
         smp(SCHEMA.select(["colour", "smoker", "hours"]), 1.0),
         *(found[name][1][2] for name in ("oue", "olh", "identity")), *(item[2] for item in found["ss"][1:4]),
@@ -163,6 +175,8 @@ def bad_reports(seed: int, count: int) -> Iterator[dict[str, Any]]:
         wire = Wire(protocol)
         sent = wire.pack(protocol.randomise(people.astype(np.uint16), seed=seed))
         changed = [changed_report(rng, payload) for payload in sent]
+        if protocol is pairs:
+            changed += [bytes([1]) + (129 * code).to_bytes(2, "little") for code in range(0, 70, 9)]
         refused = wire.unpack(changed).refused
         yield {
             "document": json.dumps(protocol_data(protocol), ensure_ascii=False),
@@ -320,21 +334,38 @@ def judged_documents(seed: int, count: int, folder: Path) -> Iterator[dict[str, 
             yield {"kind": kind, "text": text, "accepted": True, "epsilon": stated}
 
 
+def budgets_at(factor: float) -> Iterator[float]:
+    """Yield budgets whose e^budget is this factor to any good library: within a tenth of its last digit."""
+    budget = math.log(factor)
+    for one in (math.nextafter(budget, 0), budget, math.nextafter(budget, 99)):
+        if abs(Decimal(one).exp() - Decimal(factor)) < Decimal(math.ulp(factor)) / 10:
+            yield one
+
+
+def settled(mechanism: str, size: int, budget: float) -> dict[str, Any]:
+    """Return what a mechanism settles on at a budget: thresholds, buckets or a width; None if refused."""
+    head = {"mechanism": mechanism, "size": size, "epsilon": budget}
+    try:
+        made = create(mechanism, size, budget)
+    except InputError:  # 64 bits do not tell it from 0
+        return {**head, "thresholds": None, "choice": None, "realised": None}
+    stated: dict[str, Any] = {
+        "grr": lambda: ([made.other], None), "sue": lambda: (made.thresholds, None),
+        "oue": lambda: (made.thresholds, None), "olh": lambda: ([made.response.other], made.buckets),
+        "ss": lambda: ([made.include], made.width),
+    }  # fmt: skip
+    numbers, choice = stated[mechanism]()
+    return {**head, "thresholds": [str(n) for n in numbers], "choice": choice, "realised": made.epsilon}
+
+
 def thresholds() -> list[dict[str, Any]]:
-    """Return whole-number thresholds and realised budgets of randomised response over many budgets."""
+    """Return what mechanisms settle on over many budgets, also where buckets and widths change."""
     rng = np.random.default_rng(5)
-    budgets = [*np.exp(rng.uniform(-40, 4.6, 60)).tolist(), 100.0, 699.0, 1.0, math.log(2), math.log(3)]
-    made = []
-    for budget in budgets:
-        for size in (2, 3, 1000, 65536):
-            try:
-                mechanism = create("grr", size, budget)
-            except InputError:  # 64 bits do not tell it from 0
-                other, realised = None, None
-            else:
-                other, realised = str(mechanism.other), mechanism.epsilon
-            made.append({"size": size, "epsilon": budget, "other": other, "realised": realised})
-    return made
+    budgets = [*np.exp(rng.uniform(-40, 4.6, 40)).tolist(), 100.0, 699.0, 1.0, math.log(2), math.log(3)]
+    shapes = [("grr", 2), ("grr", 1000), ("grr", 65536), ("sue", 5), ("oue", 5), ("olh", 40), ("ss", 100)]
+    made = [settled(name, size, budget) for budget in budgets for name, size in shapes]
+    made += [settled("olh", 9, budget) for k in range(1, 40) for budget in budgets_at(k + 0.5)]
+    return made + [settled("ss", 96, budget) for w in range(2, 32) for budget in budgets_at(96 / w - 1)]
 
 
 def small_set() -> dict[str, Any]:

@@ -199,6 +199,7 @@ def test_numbers_below_a_bound_are_uniform() -> None:
             assert drawn_below(bound, first + each - 1) == (number, 8)
             if first > 0 and first + each < WORDS:
                 assert drawn_below(bound, first + each) != (number, 8)
+        assert (drawn_below(bound, 0) == (0, 8)) == (least == 0)  # else it is passed over
 
 
 def drawn_below(bound: int, word: int) -> tuple[int, int]:

@@ -163,8 +163,8 @@ def test_each_refusal_has_its_reason() -> None:
     cases = [
         (spl(SCHEMA, 2.0), [3, 0], "range"), (spl(SCHEMA, 2.0), [0b1000000], "padding"),
         (smp(SCHEMA, 1.0), [3, 0], "part"), (PROTOCOLS["copies"], [0b0100], "impossible"),
-        (sets, [3, 1], "set"), (sets, [0x7F, 0x3F], "range"), (bits, [], "length"),
-        (of_mechanism("dbitflip", 5, {"d": 2}), [0x10], "impossible"),
+        (sets, [3, 1], "set"), (sets, [0x85, 0x02], "set"), (sets, [0x7F, 0x3F], "range"),
+        (bits, [], "length"), (of_mechanism("dbitflip", 5, {"d": 2}), [0x10], "impossible"),
     ]  # fmt: skip
     for protocol, start, reason in cases:
         length = Wire(protocol).length if start else 1
@@ -224,6 +224,24 @@ def test_a_number_too_far_out_for_doubles_has_no_wire_form() -> None:
     wide = ReportForm.numbers(Grid(0.0, 1.0, 1 << 24, 2.0**53))
     with pytest.raises(InputError, match=r"further than 2\^53 steps"):
         _ = PartLayout(wide).length
+
+
+def test_noisy_numbers_go_there_and_back_as_far_as_noise_reaches() -> None:
+    layout = PartLayout(ReportForm.numbers(Grid(-1.0, 0.5, 10, 2.5)))
+    steps = np.arange(-3, 14)
+    body = np.zeros((len(steps), 2), dtype=np.uint8)
+    layout.put(Reports(-1.0 + 0.5 * steps), body, 3)
+    taken, faults = layout.take(body, 3)
+    assert not faults["range"].any()
+    assert taken.values.tolist() == (-1.0 + 0.5 * steps).tolist()
+    assert layout.length == 5
+
+
+def test_a_set_is_a_bit_for_each_code_where_that_is_no_longer() -> None:
+    layout = PartLayout(of_mechanism("ss", 16, {"width": 4}).forms[0])
+    body = np.zeros((1, 3), dtype=np.uint8)
+    layout.put(Reports(np.array([[0, 1, 2, 15]], dtype=np.uint16)), body, 0)
+    assert body.tolist() == [[0b111, 0x80, 0]]
 
 
 def test_fields_are_as_narrow_as_they_can_be() -> None:

@@ -59,11 +59,20 @@ function documents({ kind, text, accepted, epsilon }) {
   count("changed documents", agrees, () => `${text.slice(0, 600)} .. gives ${said ?? made.epsilon}, and Python ${accepted ? epsilon : "refuses it"}`);
 }
 
-function thresholds({ size, epsilon, other, realised }) {
+const settled = {
+  grr: ({ other }) => [[other], null],
+  sue: ({ keep, flip }) => [[keep, flip], null],
+  oue: ({ keep, flip }) => [[keep, flip], null],
+  olh: ({ response, buckets }) => [[response.other], buckets],
+  ss: ({ include, width }) => [[include], width],
+};
+
+function thresholds({ mechanism, size, epsilon, thresholds: wanted, choice, realised }) {
   let made = null;
-  const said = refusal(() => (made = sl.createMechanism("grr", size, epsilon)));
-  const agrees = other === null ? said !== null : String(made?.other) === other && made.epsilon === realised;
-  count("thresholds", agrees, () => `${size} values at ${epsilon} have ${made?.other} and ${made?.epsilon}, not ${other} and ${realised}`);
+  const said = refusal(() => (made = sl.createMechanism(mechanism, size, epsilon)));
+  const [numbers, chosen] = made === null ? [null, null] : settled[mechanism](made);
+  const agrees = wanted === null ? said !== null : numbers?.join() === wanted.join() && chosen === choice && made.epsilon === realised;
+  count("thresholds", agrees, () => `${mechanism} over ${size} values at ${epsilon}: ${numbers}, ${chosen}, ${made?.epsilon}, not ${wanted}, ${choice}, ${realised}`);
 }
 
 const hex = (words) => words.map(String);
