@@ -162,11 +162,12 @@ def bad_reports(seed: int, count: int) -> Iterator[dict[str, Any]]:
     copying = {("a", "b"): np.eye(3, dtype=np.int64) << 32, ("b", "a"): np.eye(3, dtype=np.int64) << 32}
     schema = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "uvw")))
     copies = FakeDataProtocol(schema, (("a", "b"),), 1.0, copying, "corr-rr", "made up")
-    found, pairs = families(), of_mechanism("ss", 70, 3.0, {"width": 2})  # a code may come twice
+    found, pairs = families(), of_mechanism("ss", 70, 3.0, {"width": 2})
+    three = smp(SCHEMA.select(["colour", "smoker", "hours"]), 1.0)
     chosen = [
         pairs,
         *(protocol for name in ("spl", "smp", "rs+fd") for _, _, protocol in found[name]), copies,
-        smp(SCHEMA.select(["colour", "smoker", "hours"]), 1.0),
+        three,
         *(found[name][1][2] for name in ("oue", "olh", "identity")), *(item[2] for item in found["ss"][1:4]),
     ]  # fmt: skip
     for number, protocol in enumerate(chosen):
@@ -175,8 +176,10 @@ def bad_reports(seed: int, count: int) -> Iterator[dict[str, Any]]:
         wire = Wire(protocol)
         sent = wire.pack(protocol.randomise(people.astype(np.uint16), seed=seed))
         changed = [changed_report(rng, payload) for payload in sent]
-        if protocol is pairs:
+        if protocol is pairs:  # a code may come twice
             changed += [bytes([1]) + (129 * code).to_bytes(2, "little") for code in range(0, 70, 9)]
+        if protocol is three:  # a fourth part may be named
+            changed += [bytes([1, 3])]
         refused = wire.unpack(changed).refused
         yield {
             "document": json.dumps(protocol_data(protocol), ensure_ascii=False),

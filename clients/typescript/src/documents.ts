@@ -3,7 +3,7 @@ import { fromUtf8, toHex } from "./bytes.js";
 import { InputError, quoted } from "./errors.js";
 import { type Json, Numeral, parse, Table } from "./json.js";
 import { checkBudget, Hidden, type Protocol, readParameters, readProtocol, Split, Unit } from "./protocols.js";
-import { type Attribute, readAttribute } from "./schema.js";
+import { type Attribute, checkNames, readAttribute } from "./schema.js";
 import { evenPart } from "./exact.js";
 import { sha256 } from "./sha256.js";
 
@@ -63,6 +63,7 @@ export function planFrom(text: string, label = "the plan"): Protocol {
   const releases = table.tables("release").map((item) => readRelease(item, version));
   readLimits(table, version);
   table.done();
+  checkNames(releases.map((release) => release.attribute));
   const kept = releases.filter((release) => release.mechanism !== "withheld");
   if (releases.length === 0) throw new InputError(`${label}: a plan must release at least one attribute.`);
   if (kept.length === 0) throw new InputError(`${label}: the plan withholds every attribute; there is nothing to collect.`);
@@ -146,8 +147,8 @@ function checkSecond(phases: Phases, second: Protocol): void {
 export function parametersFrom(text: string, label = "the parameters"): Protocol {
   const table = Table.of(parse(text, label), label);
   table.version(PARAMETERS_VERSION, "parameter file");
-  table.whole("round", 1, Number.MAX_SAFE_INTEGER);
-  table.whole("reports", 1, Number.MAX_SAFE_INTEGER);
+  table.whole("round", 1, Infinity);
+  table.whole("reports", 1, Infinity);
   const second = readProtocol(table.raw("second"), `${label}: second`);
   const design = table.table("design");
   const phases = readPhases(design, second.schema);
@@ -208,7 +209,7 @@ export function roundFrom(task: Task, number: number, bytes: Uint8Array, digest 
   if (table.text("task") !== task.id || table.whole("round", 1, task.rounds) !== number) throw new InputError(`${label} is of another task or round.`);
   const protocol = readProtocol(table.raw("protocol"), label);
   const learnt = table.nullable("learnt", (key) => table.table(key));
-  learnt?.whole("reports", 1, Number.MAX_SAFE_INTEGER);
+  learnt?.whole("reports", 1, Infinity);
   learnt?.text("sums");
   learnt?.done();
   table.done();

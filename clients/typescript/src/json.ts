@@ -159,7 +159,9 @@ export class Table {
   whole(key: string, least: number, most: number): number {
     const value = this.raw(key);
     if (!(value instanceof Numeral) || !value.isWhole) throw this.fault(key, "it must be a whole number");
-    if (!Number.isSafeInteger(value.value) || value.value < least || value.value > most) {
+    // Where there is no limit the number is only looked at, so it may be larger than a double holds exactly.
+    const isHeld = Number.isSafeInteger(value.value) || most === Infinity;
+    if (!isHeld || value.value < least || value.value > most) {
       throw this.fault(key, `it must be from ${least} to ${most}, got ${value.text}`);
     }
     return value.value;

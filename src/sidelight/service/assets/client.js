@@ -210,7 +210,8 @@ var Table = class _Table {
   whole(key2, least, most) {
     const value = this.raw(key2);
     if (!(value instanceof Numeral) || !value.isWhole) throw this.fault(key2, "it must be a whole number");
-    if (!Number.isSafeInteger(value.value) || value.value < least || value.value > most) {
+    const isHeld = Number.isSafeInteger(value.value) || most === Infinity;
+    if (!isHeld || value.value < least || value.value > most) {
       throw this.fault(key2, `it must be from ${least} to ${most}, got ${value.text}`);
     }
     return value.value;
@@ -1250,6 +1251,7 @@ function planFrom(text, label = "the plan") {
   const releases = table.tables("release").map((item) => readRelease(item, version));
   readLimits(table, version);
   table.done();
+  checkNames(releases.map((release) => release.attribute));
   const kept = releases.filter((release) => release.mechanism !== "withheld");
   if (releases.length === 0) throw new InputError(`${label}: a plan must release at least one attribute.`);
   if (kept.length === 0) throw new InputError(`${label}: the plan withholds every attribute; there is nothing to collect.`);
@@ -1324,8 +1326,8 @@ function checkSecond(phases, second) {
 function parametersFrom(text, label = "the parameters") {
   const table = Table.of(parse(text, label), label);
   table.version(PARAMETERS_VERSION, "parameter file");
-  table.whole("round", 1, Number.MAX_SAFE_INTEGER);
-  table.whole("reports", 1, Number.MAX_SAFE_INTEGER);
+  table.whole("round", 1, Infinity);
+  table.whole("reports", 1, Infinity);
   const second = readProtocol(table.raw("second"), `${label}: second`);
   const design = table.table("design");
   const phases = readPhases(design, second.schema);
@@ -1379,7 +1381,7 @@ function roundFrom(task, number, bytes, digest = toHex(sha256(bytes))) {
   if (table.text("task") !== task.id || table.whole("round", 1, task.rounds) !== number) throw new InputError(`${label} is of another task or round.`);
   const protocol = readProtocol(table.raw("protocol"), label);
   const learnt = table.nullable("learnt", (key2) => table.table(key2));
-  learnt?.whole("reports", 1, Number.MAX_SAFE_INTEGER);
+  learnt?.whole("reports", 1, Infinity);
   learnt?.text("sums");
   learnt?.done();
   table.done();
