@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from sidelight.foundation.arrays import AnyCodes, Words
+from sidelight.foundation.draws import Draws
 from sidelight.mechanisms.mechanism import Mechanism
 from sidelight.mechanisms.reports import Reports
 
@@ -47,6 +48,11 @@ class Kept(Mechanism):
     def subjects(self, codes: AnyCodes, shared: Words) -> list[str]:
         """Return what the responses to many codes are of, each under its row of shared words."""
         return [self.subject(code, words) for code, words in zip(codes.tolist(), shared, strict=True)]
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the response that the next words make, those that are shared first, see `Mechanism`."""
+        shared = draws.words(self.shared_words)
+        return self.made(code, draws.words(self.memo_words), shared)
 
     @abstractmethod
     def made(self, code: int, words: Words, shared: Words) -> Reports:

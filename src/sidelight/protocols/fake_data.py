@@ -18,7 +18,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Array, Positions, Whole, Words
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, Words
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -202,6 +203,26 @@ class FakeDataProtocol(protocol.Protocol):
         columns = zip(group, out, strict=True)
         return {name: column.astype(code_type(self.schema[name].size)) for name, column in columns}
 
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report, see `Protocol.drawn`.
+
+        Of every group: the member that is reported, a word for its response, and a word for every member's
+        fake, whether it is needed or not.
+        """
+        checked = protocol.check_records(np.asarray(record)[None], self.schema)
+        columns: dict[str, AnyCodes] = {}
+        for group in self.partition:
+            chosen = np.array([draws.below(len(group))])
+            words, fakes = draws.words(1), draws.words(len(group))[:, None]
+            codes = checked[:, [self.schema.index(name) for name in group]]
+            out = np.empty((len(group), 1), dtype=np.uint16)
+            _fill_plainly(codes, chosen, words, fakes, self._tables[group], out)
+            columns |= dict(zip(group, out, strict=True))
+        parts = tuple(
+            Reports(columns[name].astype(code_type(self.schema[name].size))) for name in self.labels
+        )
+        return RecordReports(self, parts, (None,) * len(parts), 1)
+
     @cached_property
     def _tables(self) -> dict[tuple[str, ...], FakeTables]:
         """By group, what its reports and fakes are drawn with."""
@@ -230,20 +251,27 @@ class FakeDataProtocol(protocol.Protocol):
         sums = super().aggregate(collected)
         columns = self.checked_parts(collected)
         for group in self.partition:
-            self._check_possible({name: columns[name] for name in group})
+            if (strange := self._strange({name: columns[name] for name in group})).any():
+                wanted = f"values of {', '.join(group)} that one of them and its fakes can have together"
+                raise impossible(wanted, strange)
         return sums
 
-    def _check_possible(self, columns: Mapping[str, AnyCodes]) -> None:
-        """Raise if no choice leads to what a group's columns say together: fakes may rule values out."""
+    def strange(self, collected: RecordReports) -> Mask:
+        """Return in whose reports no choice leads to what a group's columns say together."""
+        columns = self.checked_parts(collected)
+        each = [self._strange({name: columns[name] for name in group}) for group in self.partition]
+        return np.asarray(np.logical_or.reduce(each))
+
+    def _strange(self, columns: Mapping[str, AnyCodes]) -> Mask:
+        """Return where no choice leads to what the columns say together: fakes may rule values out."""
+        people = len(next(iter(columns.values())))
         if all(self.law(*pair).all() for pair in permutations(columns, 2)):
-            return
-        possible = np.zeros(len(next(iter(columns.values()))), dtype=np.bool_)
+            return np.zeros(people, dtype=np.bool_)
+        possible = np.zeros(people, dtype=np.bool_)
         for chosen, said in columns.items():
             fakes = [self.transfer(chosen, other)[said, shown] > 0 for other, shown in columns.items()]
             possible |= np.all(fakes, axis=0)
-        if not possible.all():
-            names = ", ".join(columns)
-            raise impossible(f"values of {names} that one of them and its fakes can have together", ~possible)
+        return ~possible
 
     def transfer(self, chosen: str, other: str) -> Array:
         """Return Pr(what `other`'s column says | what `chosen`'s report says), shape (values, values)."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import (
     InputError,
     TooLargeError,
@@ -145,6 +146,17 @@ class Protocol(Design):
             offset: the first record's position in the whole table, so that chunks of it agree.
         """
 
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return the report that a device makes of one record, shape (attributes,), from random bytes.
+
+        Its law is that of `randomise`, exactly; see `Mechanism.drawn`. Refused where no rules are laid down.
+        """
+        del record, draws
+        raise InputError(
+            f"no rules are laid down for how a device makes a report of {self.name!r} from given bytes; use "
+            "`randomise`."
+        )
+
     @abstractmethod
     def matrix(self) -> Array:
         """Return Pr(report | record), shape (records, reports); refused above 2^22 cells.
@@ -179,12 +191,17 @@ class Protocol(Design):
             parts = zip(self.checked_parts(collected).values(), self.forms, strict=True)
             sums = tuple(Aggregate(len(codes), code_counts(codes, form.count)) for codes, form in parts)
         else:
-            columns = self.columns_of(collected)
-            if not (possible := self._is_possible[columns]).all():
-                raise impossible("what some record can lead to", ~possible)
-            counts = np.bincount(columns, minlength=len(self._is_possible))
+            if (strange := self.strange(collected)).any():
+                raise impossible("what some record can lead to", strange)
+            counts = np.bincount(self.columns_of(collected), minlength=len(self._is_possible))
             sums = (Aggregate(collected.people, counts.astype(np.int64)),)
         return RecordSums(self, collected.people, sums, collected.is_simulation)
+
+    def strange(self, collected: RecordReports) -> Mask:
+        """Return whose reports no record can lead to, though every part has its form, shape (people,)."""
+        if self.is_linear:  # it says nothing about whole reports
+            return np.zeros(collected.people, dtype=np.bool_)
+        return np.asarray(~self._is_possible[self.columns_of(collected)])
 
     @cached_property
     def written_law(self) -> Array:
