@@ -18,6 +18,7 @@ from sidelight.labels.value_response import ValueOnlyResponse
 from sidelight.learning.bayes import BayesModel, bayes_from_reports, private_bayes
 from sidelight.learning.bayes_trees import bayes_trees, tree_of_bayes
 from sidelight.learning.cart import private_tree
+from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.learnt import checked_kind, learn, read_model
 from sidelight.learning.private_labels import PrivateLabels
 from sidelight.learning.tables import TableEstimate, shrunken_shares, shrunken_tables, table_around
@@ -230,6 +231,11 @@ def test_trees_keep_their_promise_and_predict(trees) -> None:
     assert sum(part.people for part in made.spent) == len(rows), "everyone reports once"
     assert np.mean(made.model.predict(rows.codes) == rows.labels) > 0.85
     assert made.model.fits(rows.sizes, 2)
+    if isinstance(made.model, DecisionTree):
+        for node in made.model.nodes:
+            if node.children is not None:
+                masses = [made.model.nodes[child].mass for child in node.children]
+                assert sum(masses) == pytest.approx(node.mass), "those at a node are those of its children"
 
 
 @pytest.mark.parametrize(("kind", "secret"), [("trees", "both"), ("logistic", "label")])

@@ -114,7 +114,8 @@ def _label_settings(model: Model, training: Training) -> sl.labels.LabelSettings
     protocol: Any = training.protocol
     settings = sl.labels.LabelSettings(model.epsilon, protocol, secret=secret, **parts)
     if settings.protocol != "khr":
-        _refuse({"--omega": training.omega, "--k": training.k}, "is for kHR", "use --protocol khr")
+        instead = "use --protocol khr" if settings.secret == "both" else "use --secret both"
+        _refuse({"--omega": training.omega, "--k": training.k}, "is for kHR", instead)
     if settings.protocol != "khr" or settings.omega not in ("auto", "learnt"):
         _refuse({"--confidence": training.confidence}, "is that of a learnt omega", "let kHR learn it")
     return settings

@@ -149,11 +149,21 @@ class _Leaves:
         marginal = shrunken_shares(joint.sum(axis=1), noise / told.reports)
         estimate = TableEstimate(joint, self.response.cell_variance(marginal, prior) / told.reports, marginal)
         table = table_around(estimate, prior, (guess / guess.sum(axis=0)).T)
-        tree = self.tree
-        for number, weights in zip(self.leaves.tolist(), (prior[:, None] * table).T, strict=True):
-            mass = float(weights.sum())
-            tree = tree.settled(number, weights / mass, mass, is_open=False)
-        return tree
+        told_of = dict(zip(self.leaves.tolist(), (prior[:, None] * table).T, strict=True))
+        return _summed(self.tree, told_of)
+
+
+def _summed(tree: DecisionTree, leaves: dict[int, Array]) -> DecisionTree:
+    """Return the tree with these label weights of its leaves, and their sums in the nodes above."""
+    weights = dict(leaves)
+    for number in reversed(range(len(tree.nodes))):  # children come after their node
+        children = tree.nodes[number].children
+        if children is not None:
+            weights[number] = weights[children[0]] + weights[children[1]]
+    for number, part in weights.items():
+        mass = float(part.sum())
+        tree = tree.settled(number, part / mass, mass, is_open=False)
+    return tree
 
 
 def averaged(model: BayesModel, depth: int, trees: int) -> list[DecisionTree]:
