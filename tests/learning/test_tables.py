@@ -228,6 +228,11 @@ def test_trees_keep_their_promise_and_predict(trees) -> None:
     made = bayes_trees(rows, LabelSettings(4.0), 3, trees, seed=1)
     assert made.statement.is_kept
     assert made.statement.promise <= 4.0 + 1e-9
+    first = HeadsResponse(3, 2, 4.0, 1, 1.0)
+    assert made.statement.leakage >= first.leakage(rows.conditionals(0)).value - 1e-9
+    assert made.statement.labeldp == pytest.approx(
+        private_bayes(rows, LabelSettings(4.0), seed=1).statement.labeldp
+    )
     assert sum(part.people for part in made.spent) == len(rows), "everyone reports once"
     assert np.mean(made.model.predict(rows.codes) == rows.labels) > 0.85
     assert made.model.fits(rows.sizes, 2)

@@ -26,9 +26,9 @@ from sidelight.foundation.randomness import derive_seed
 from sidelight.labels import HeadsResponse, LabelledRows, LabelSettings, best_width
 from sidelight.labels.collection import deal
 from sidelight.labels.leakage import row_shares
-from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
+from sidelight.learning.bayes import BayesFit, BayesModel, LabelModel, private_bayes
 from sidelight.learning.decision_tree import DecisionTree
-from sidelight.learning.statement import Spending, Statement, spending
+from sidelight.learning.statement import Spending, Statement, labeldp_of, spending
 from sidelight.learning.tables import TableEstimate, shrunken_shares, table_around
 from sidelight.mechanisms.mechanism import Aggregate
 
@@ -91,7 +91,7 @@ def bayes_trees(
     # The leaves' omega is not known before, so 1 is used; nor is one learnt for the attributes unasked.
     plain = replace(settings, omega=1.0) if settings.omega == "auto" else settings
     fit = private_bayes(first, plain, seed=derive_seed(seed, "tables"))
-    said = fit.statement
+    said = _of_everyone(fit, rows)
     spent = [spending("attributes", len(first), [part.response for part in fit.reports], said.promise)]
     grown = [tree_of_bayes(fit.model, depth)] if trees == 1 else averaged(fit.model, depth, trees)
     for number, tree in enumerate(grown):
@@ -106,6 +106,15 @@ def bayes_trees(
         spent.append(spending(f"leaves of tree {number + 1}", len(asked), [question.response], promise))
     model: LabelModel = grown[0] if trees == 1 else AveragedTrees(tuple(grown))
     return BayesTrees(model, said, tuple(spent))
+
+
+def _of_everyone(fit: BayesFit, rows: LabelledRows) -> Statement:
+    """Return the statement of the first reports for the distribution of all records, not of their senders."""
+    said = fit.statement
+    worst = max(part.response.leakage(rows.conditionals(part.attribute)).value for part in fit.reports)
+    if said.omega_source.startswith("learnt"):  # those whom omega was learnt from spend the whole budget
+        worst = max(worst, said.leakage)
+    return replace(said, leakage=worst, labeldp=labeldp_of(rows, said.epsilon))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def private_synthetic(
     halves = deal(len(kept), 2 if pairs and len(rows.sizes) > 1 else 1, seed=seed, stream="halves")
     singles = make_responses(settings, rows, omegas)
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
-    bayes = bayes_from_reports(alone)
+    bayes = bayes_from_reports(alone, tables="published")
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
     said = single_report_statement(rows, settings, omegas, singles)
     for pair in joints:

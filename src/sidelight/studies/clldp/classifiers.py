@@ -78,7 +78,7 @@ def tree_lines(epsilon: float) -> dict[str, tuple[LabelSettings, TreeSettings]]:
     basic = TreeSettings(epsilon, 5, "published", "published", "basic", caution=0)
     return {
         "turns": (known, TreeSettings(epsilon)),
-        "turns, omega learnt": (LabelSettings(epsilon), TreeSettings(epsilon)),
+        "turns, omega learnt": (LabelSettings(epsilon, omega="learnt"), TreeSettings(epsilon)),
         "leaves, closed form": (known, TreeSettings(epsilon, scheme="leaves")),
         "leaves, eq. (15)": (known, TreeSettings(epsilon, scheme="leaves", budgets="published")),
         "Algorithm 4, closed form": (known, TreeSettings(epsilon, 5, "published", "closed", caution=0)),
