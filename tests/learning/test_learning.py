@@ -368,7 +368,23 @@ def test_the_command_writes_a_model_with_its_leakage(run, table: Path, tmp_path:
         rows, _, _ = labelled_rows(sl.read(str(table)), "label")
         assert accuracy(model_back, rows) > 0.8
     drawing = tmp_path / "tree.svg"
-    assert run("learn", table, "--label", "label", "--epsilon", 4, "--draw", drawing, "--seed", 1)[0] == 0
+    assert (
+        run(
+            "learn",
+            table,
+            "--label",
+            "label",
+            "--epsilon",
+            4,
+            "--model",
+            "tree",
+            "--draw",
+            drawing,
+            "--seed",
+            1,
+        )[0]
+        == 0
+    )
     assert drawing.read_text().startswith("<svg")
     page = tmp_path / "model.html"
     code, out, _ = run("learn", table, "--label", "label", "--epsilon", 4, "--report", page, "--seed", 1)
@@ -394,7 +410,7 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--omega", "1.5"], "`omega` must be above 0 and at most 1"),
         (
             ["--label", "label", "--omega", "much"],
-            "`omega` must be a number, 'learnt' or 'known', got 'much'",
+            "`omega` must be a number, 'auto' or 'learnt' or 'known', got 'much'",
         ),
         (
             ["--label", "label", "--k", "many"],
@@ -406,7 +422,7 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--model", "bayes", "--budgets", "closed"], "--budgets is for a tree"),
         (["--label", "label", "--model", "forest"], "`model` must be one of"),
         (["--label", "label", "--epsilon", "0"], "`epsilon` must be"),
-        (["--label", "label", "--scheme", "odd"], "`scheme` must be one of"),
+        (["--label", "label", "--model", "tree", "--scheme", "odd"], "`scheme` must be one of"),
         (["--label", "label", "--test-share", "1"], "`--test-share` must be"),
         (["--label", "label", "--model", "bayes", "--draw", "t.svg"], "--draw is for a tree"),
         (["--label", "label", "--protocol", "basic", "--k", "3"], "--k is for kHR"),

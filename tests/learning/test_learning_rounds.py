@@ -257,17 +257,18 @@ def test_a_damaged_model_is_refused(kind, tmp_path: Path) -> None:
 
 def test_a_statement_promises_no_more_than_its_condition() -> None:
     rows = people(4000)
-    point = private_bayes(rows, LabelSettings(1.0, confidence=None), seed=1).statement
+    point = private_bayes(rows, LabelSettings(1.0, omega="learnt", confidence=None), seed=1).statement
     assert point.confidence == 0
     assert "nothing is promised" in point.sentence()
     known = private_bayes(rows, LabelSettings(1.0, omega="known"), seed=1).statement
     assert "if omega (the records themselves) is not below the truth" in known.sentence()
-    learnt = private_bayes(rows, LabelSettings(1.0), seed=1).statement
+    learnt = private_bayes(rows, LabelSettings(3.0, omega="learnt", share=0.5), seed=1).statement
     assert "with 95 % confidence" in learnt.sentence()
-    assert learnt.leakage == pytest.approx(1.0, abs=1e-9), "those who taught omega leak the whole budget"
+    assert learnt.leakage == pytest.approx(3.0, abs=1e-9), "those who taught omega leak the whole budget"
     basic = private_bayes(rows, LabelSettings(1.0, "basic"), seed=1).statement
     assert "whatever the adversary believes" in basic.sentence()
-    tree = private_tree(rows, LabelSettings(1.0, confidence=None), TreeSettings(1.0, 2), seed=1).statement
+    point_settings = LabelSettings(1.0, omega="learnt", confidence=None)
+    tree = private_tree(rows, point_settings, TreeSettings(1.0, 2), seed=1).statement
     assert "nothing is promised" in tree.sentence()
 
 
@@ -297,8 +298,8 @@ def test_a_learnt_limit_keeps_the_promise_for_the_population() -> None:
         codes = (rng.random((8000, 1)) > truth.cumsum(axis=1)[labels]).sum(axis=1).clip(0, 3)
         rows = LabelledRows(codes[:, None].astype(np.uint16), labels.astype(np.uint16), (4,), 2)
         for confidence in broken:
-            settings = LabelSettings(2.0, k=1, confidence=confidence, share=0.5)
-            (omega,), _ = settle_omegas(rows, settings, seed=seed)
+            settings = LabelSettings(2.0, omega="learnt", k=1, confidence=confidence, share=0.5)
+            (omega,) = settle_omegas(rows, settings, seed=seed).omegas
             response = make_response(settings, 4, 2, omega)
             broken[confidence] += response.leakage(truth).value > 2.0 + 1e-9
             useful += confidence is not None and omega.at(1) < 1

@@ -14,3 +14,4 @@ from sidelight.labels.omega import published_width as published_width, sample_re
 from sidelight.labels.responses import AttributeReports as AttributeReports, BasicResponse as BasicResponse
 from sidelight.labels.responses import HeadsResponse as HeadsResponse, LabelOnlyResponse as LabelOnlyResponse
 from sidelight.labels.responses import LabelResponse as LabelResponse
+from sidelight.labels.value_response import ValueOnlyResponse as ValueOnlyResponse

@@ -174,6 +174,23 @@ def _upper_curve(sample: AttributeReports, least: Array, risk: float) -> Array:
     return np.asarray(np.minimum(np.where(ranked > 0, curves, 1e-12).max(axis=0), 1.0))
 
 
+def hoped_curve(response: HeadsResponse, people: int, risk: float) -> Array:
+    """Return the limit of omega(k) to expect from so many reports where all values and labels are alike.
+
+    No distribution has a smaller omega; `risk` is that of one cell's limit.
+    """
+    from scipy.special import ndtri
+
+    if people < 1:
+        return np.ones(response.values)
+    p, q = map(float, response.mechanism.mark_rates)
+    alike = 1 / (response.values * response.labels)
+    chance = q + (p - q) * alike
+    above = -float(ndtri(risk)) * math.sqrt(chance * (1 - chance) / people) / (p - q)
+    weight = (alike + above) * response.labels
+    return np.asarray(np.minimum(weight * np.arange(1, response.values + 1), 1.0))
+
+
 def _least_labels(sample: LabelSample, risk: float) -> Array:
     """Return lower limits of the labels' frequencies, shape (labels,)."""
     people = np.array(float(len(sample.reports)))
@@ -215,6 +232,12 @@ def best_width(pairs: int, epsilon: float, omegas: ArrayLike) -> int:
     """Return the k of 1 to m - 1 with the least total variance; never worse than `published_width`."""
     widths = np.arange(1, pairs)
     return int(widths[heads_variance(pairs, widths, _factors(epsilon, widths, omegas)).argmin()])
+
+
+def heads_least_variance(pairs: int, epsilon: float, omegas: ArrayLike) -> float:
+    """Return n times the total variance of kHR at the best k."""
+    widths = np.arange(1, pairs)
+    return float(heads_variance(pairs, widths, _factors(epsilon, widths, omegas)).min())
 
 
 def chosen_width(rule: WidthRule | int, pairs: int, epsilon: float, omegas: ArrayLike) -> int:

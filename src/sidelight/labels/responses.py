@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,8 @@ from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 from sidelight.mechanisms.unary import SymmetricUnary
 
+Shown = Literal["nothing", "value", "label"]
+
 
 @dataclass(frozen=True)
 class LabelResponse(ABC):
@@ -40,9 +42,11 @@ class LabelResponse(ABC):
         width: k, the number of pairs in a report; 0 where it may be any.
         omega: the largest weight of k values under one label.
         word: the type of the numbers that a report is made of.
+        shows: what a report holds as it is.
     """
 
     name: ClassVar[str]
+    shows: ClassVar[Shown] = "nothing"
     word: ClassVar[type[np.unsignedinteger[Any]]] = np.uint16
     width = 0
     omega = 1.0
@@ -63,6 +67,11 @@ class LabelResponse(ABC):
     @abstractmethod
     def label_epsilon(self) -> float:
         """What a report says about the label at most, whatever the belief allows; may be infinite."""
+
+    @property
+    def value_epsilon(self) -> float:
+        """What a report says about the attribute's value at most, whatever is believed; may be infinite."""
+        return self.mechanism.epsilon
 
     @abstractmethod
     def likelihood(self, reports: Reports, conditionals: Array) -> Array:
@@ -111,6 +120,20 @@ class LabelResponse(ABC):
         p, q = map(float, rates)
         gap = float(rates[0] - rates[1])  # of the exact rates: p and q may round to the same double
         return (self.mechanism.size * q * (1 - q) / gap**2 + (1 - p - q) / gap) / count
+
+    def cell_variance(self, marginal: Array, prior: Array) -> Array:
+        """Return the variance of each cell of the joint from one report, were value and label independent.
+
+        CLLDP, eq. (7), for the shares of the values and of the labels, shape (values, labels).
+        """
+        return self._mark_variance(np.outer(marginal, prior))
+
+    def _mark_variance(self, shares: Array) -> Array:
+        """Return b (1 - b) / (p - q)^2 with b = q + (p - q) f, for what is reported with the share f."""
+        rates = self.mechanism.mark_rates
+        q, gap = float(rates[1]), float(rates[0] - rates[1])
+        chance = q + gap * shares
+        return np.asarray(chance * (1 - chance) / gap**2)
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what a report says about the label, exactly, given Pr(value | label), (labels, values)."""
@@ -249,6 +272,7 @@ class LabelOnlyResponse(LabelResponse):
     """
 
     name: ClassVar[str] = "labeldp"
+    shows: ClassVar[Shown] = "value"
 
     @cached_property
     def mechanism(self) -> SubsetSelection:
@@ -258,6 +282,11 @@ class LabelOnlyResponse(LabelResponse):
     @property
     def label_epsilon(self) -> float:
         """Infinite: without a belief nothing bounds what true attributes say about the label."""
+        return math.inf
+
+    @property
+    def value_epsilon(self) -> float:
+        """Infinite: the value is sent as it is."""
         return math.inf
 
     def randomise(
@@ -284,6 +313,10 @@ class LabelOnlyResponse(LabelResponse):
         share = counts.sum(axis=1, keepdims=True) / self.mechanism.width  # every report names so many labels
         p, q = self.mechanism.mark_rates
         return np.asarray((counts - float(q) * share) / float(p - q))
+
+    def cell_variance(self, marginal: Array, prior: Array) -> Array:
+        """See `LabelResponse`; the label is noisy among those who have a value."""
+        return np.asarray(marginal[:, None] * self._mark_variance(prior))
 
     def leakage(self, conditionals: ArrayLike) -> Bound:
         """Return what the true value and the label's report together say about the label, exactly."""

@@ -21,6 +21,7 @@ from sidelight.learning.files import (
     save_state as save_state,
     write_answers as write_answers,
 )
+from sidelight.learning.private_labels import PrivateLabels as PrivateLabels
 from sidelight.learning.learnt import Learnt as Learnt, learn as learn, read_model as read_model
 from sidelight.learning.tree_rounds import TreeRounds as TreeRounds, TreeSettings as TreeSettings
 from sidelight.learning.statement import Statement as Statement

@@ -1,22 +1,26 @@
-"""Naive Bayes from private reports (CLLDP, Algorithm 3), and the contract of all models of a label."""
+"""Naive Bayes from private reports, and the contract of all models of a label."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, Whole, to_simplex
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels import AttributeReports, LabelledRows, LabelSettings
+from sidelight.labels import AttributeReports, LabelledRows, LabelResponse, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.statement import Statement, single_report_statement
+from sidelight.learning.tables import TableEstimate, shrunken_shares, shrunken_tables
 
+TableRule = Literal["shrunken", "published"]
+TABLES = ("shrunken", "published")
+_LEAST_SHARE = 1e-3  # of a label: what is believed of rarer ones is nothing but noise
 _LEAST = 1e-12  # a label that nobody seems to have still needs a positive mass to project to
 
 
@@ -87,16 +91,93 @@ class BayesFit:
     statement: Statement
 
 
-def bayes_from_reports(reports: Sequence[AttributeReports]) -> BayesModel:
-    """Learn Naive Bayes from the reports of all attributes (CLLDP, Algorithm 3, collector side).
+def bayes_from_reports(
+    reports: Sequence[AttributeReports], *, tables: TableRule = "shrunken", ordered: Sequence[bool] = ()
+) -> BayesModel:
+    """Learn Naive Bayes from the reports of all attributes.
+
+    "shrunken" tables are drawn to independence by as much as the noise explains (`learning.tables`), where
+    `ordered` says which attributes are bins of numbers. An attribute may have several sets of reports, which
+    count by their precision; one that nobody reported on says nothing. "published" is CLLDP, Algorithm 3.
+    """
+    check_choice("tables", tables, TABLES)
+    if not any(len(part.reports) for part in reports):
+        raise InputError("there are no reports to learn from; collect some first.")
+    if tables == "published":
+        return _published(reports)
+    count = 1 + max(part.attribute for part in reports)
+    told = [_Told.of([part for part in reports if part.attribute == i]) for i in range(count)]
+    prior = _label_shares(told)
+    is_ordered = [*ordered, *[False] * (count - len(ordered))]
+    estimates = [part.estimate(prior, order) for part, order in zip(told, is_ordered, strict=True)]
+    return BayesModel(prior, shrunken_tables(estimates, prior))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """All that was reported on one attribute: the mean joint by precision, and how precise it is.
+
+    The people are as many as would be as precise with the widest-used response; `response` is that one.
+    """
+
+    response: LabelResponse
+    joint: Array
+    people: float
+
+    @classmethod
+    def of(cls, parts: Sequence[AttributeReports]) -> _Told:
+        """Average the sets of reports on one attribute."""
+        sent = [part for part in parts if len(part.reports)]
+        if not sent:
+            response = parts[0].response
+            return cls(response, np.zeros((response.values, response.labels)), 0.0)
+        weights = np.array([1 / part.response.total_variance(len(part.reports)) for part in sent])
+        joint = np.tensordot(weights / weights.sum(), np.stack([part.joint() for part in sent]), 1)
+        most = max(sent, key=lambda part: len(part.reports)).response
+        return cls(most, joint, float(weights.sum()) * most.total_variance(1))
+
+    def estimate(self, prior: Array, ordered: bool) -> TableEstimate:
+        """Return the joint with its noise and the attribute's own shares."""
+        values = self.response.values
+        equal = np.full(values, 1 / values)
+        if not self.people:  # nothing but noise, so that the table is the attribute's own shares
+            return TableEstimate(np.outer(equal, prior), np.full(self.joint.shape, 1e6), equal, ordered)
+        raw = self.joint.sum(axis=1)
+        if self.response.shows == "value":
+            marginal = (raw * self.people + 1 / values) / (self.people + 1)
+        else:
+            noise = self.response.cell_variance(equal, prior).sum(axis=1)
+            marginal = shrunken_shares(raw, noise / self.people)
+        noise = self.response.cell_variance(marginal, prior) / self.people
+        return TableEstimate(self.joint, noise, marginal, ordered)
+
+
+def _label_shares(told: Sequence[_Told]) -> Array:
+    """Return the labels' shares from all attributes: the mean by precision, each at least a thousandth."""
+    labels = told[0].response.labels
+    equal = np.full(labels, 1 / labels)
+    total, weight = np.zeros(labels), np.zeros(labels)
+    for part in told:
+        if part.people:
+            values = part.response.values
+            noise = part.response.cell_variance(np.full(values, 1 / values), equal).sum(axis=0)
+            weight += part.people / noise
+            total += part.joint.sum(axis=0) * part.people / noise
+    shares = total / weight
+    if told[0].response.shows != "label":
+        shares = shrunken_shares(shares, 1 / weight)
+    shares = np.maximum(shares, _LEAST_SHARE)
+    return np.asarray(shares / shares.sum())
+
+
+def _published(reports: Sequence[AttributeReports]) -> BayesModel:
+    """Learn Naive Bayes as published (CLLDP, Algorithm 3, collector side).
 
     The labels' probabilities are the mean over attributes, weighted by how many reported; each attribute's
     joint is projected to the distributions with these labels, and a cell that came out as 0 gets the weight
-    of one report. An attribute that nobody reported on says nothing.
+    of one report.
     """
     sent = [part for part in reports if len(part.reports)]
-    if not sent:
-        raise InputError("there are no reports to learn from; collect some first.")
     joints = {part.attribute: part.joint() for part in sent}
     people = np.array([len(part.reports) for part in sent], dtype=np.float64)
     marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
@@ -119,10 +200,19 @@ def _positive(shares: Array, people: float) -> Array:
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
-def private_bayes(rows: LabelledRows, settings: LabelSettings, *, seed: int | None = None) -> BayesFit:
-    """Simulate the whole collection and learn Naive Bayes from it."""
-    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
-    responses = make_responses(settings, rows, omegas)
-    reports = gather(kept, responses, seed=derive_seed(seed, "reports"))
-    statement = single_report_statement(rows, settings, omegas, responses)
-    return BayesFit(bayes_from_reports(reports), tuple(reports), kept, statement)
+def private_bayes(
+    rows: LabelledRows, settings: LabelSettings, *, tables: TableRule = "shrunken", seed: int | None = None
+) -> BayesFit:
+    """Simulate the whole collection and learn Naive Bayes from it.
+
+    "shrunken" tables learn from the reports that omega was learnt from too; "published" ones do not.
+    """
+    check_choice("tables", tables, TABLES)
+    reused = tables == "shrunken"
+    settled = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"), reused=reused)
+    responses = make_responses(settings, rows, settled.omegas)
+    reports = gather(settled.rows, responses, seed=derive_seed(seed, "reports"))
+    statement = single_report_statement(rows, settings, settled.omegas, responses)
+    everything = [*reports, *settled.samples] if reused else reports
+    model = bayes_from_reports(everything, tables=tables, ordered=rows.ordered)
+    return BayesFit(model, tuple(reports), settled.rows, statement)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,11 +14,19 @@ from sidelight.foundation.progress import track
 from sidelight.foundation.randomness import derive_seed
 from sidelight.labels.collection import LabelledRows, LabelSettings, settle_omegas
 from sidelight.labels.leakage import belief_curve, next_leakage, row_shares
+from sidelight.learning.bayes_trees import bayes_trees
 from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.participants import Answers, answer
 from sidelight.learning.questions import Question
 from sidelight.learning.splits import Evidence, decide
-from sidelight.learning.statement import Spending, Statement, labeldp_statement, private_statement, spending
+from sidelight.learning.statement import (
+    Spending,
+    Statement,
+    label_only_statement,
+    labeldp_statement,
+    private_statement,
+    spending,
+)
 from sidelight.learning.tree_rounds import Round, TreeRounds, TreeSettings
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -44,11 +52,25 @@ def private_tree(
 
     The promise and the protocol of `settings` hold; those of `tree` must be the same.
     """
+    if settings.secret == "attributes":
+        raise InputError("a tree's rounds ask for the label too; learn Naive Bayes, or use secret='both'.")
     if settings.protocol == "labeldp":
-        return label_only_tree(rows, settings.epsilon, tree, seed=seed)
+        grown = label_only_tree(rows, settings.epsilon, tree, seed=seed)
+        if settings.secret == "both":
+            return grown
+        said = label_only_statement(
+            rows.codes, rows.labels, rows.sizes, SubsetSelection(rows.classes, settings.epsilon)
+        )
+        return replace(grown, statement=said)
+    if tree.scheme == "once":
+        made = bayes_trees(rows, settings, tree.depth, seed=seed)
+        if not isinstance(made.model, DecisionTree):
+            raise InputError("one tree was asked for.")
+        return TreeFit(made.model, None, made.statement, made.spent)
     if settings.epsilon != tree.epsilon or settings.protocol != tree.protocol:
         raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
-    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    settled = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    omegas, kept = settled.omegas, settled.rows
     state = TreeRounds.start(tree, rows.sizes, rows.classes, omegas)
     groups = np.zeros(len(kept), dtype=np.int64)  # before the first round nobody has a history
     truth = [(1.0, 1.0)]
@@ -64,7 +86,9 @@ def private_tree(
         spent.append(_round_spending(asked, answers, state))
     promise = max(group.ledger.label_epsilon for group in state.groups)
     leakage = math.log(max(truth[group][0] for group in np.unique(groups)))
-    statement = private_statement(rows, settings, omegas, promise, (leakage, "certified"))
+    # All that someone's answers say about the record, by the product of their factors.
+    value = math.log(max(group.ledger.product for group in state.groups))
+    statement = private_statement(rows, settings, omegas, promise, (leakage, "certified"), value)
     return TreeFit(state.tree, state, statement, tuple(spent))
 
 

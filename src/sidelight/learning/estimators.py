@@ -17,17 +17,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sidelight.foundation.arrays import Array, Codes
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.labels import AttributeReports, BudgetRule, LabelledRows, LabelSettings, WidthRule
-from sidelight.labels.collection import OmegaSource, ProtocolName
-from sidelight.learning.bayes import LabelModel, bayes_from_reports, private_bayes
+from sidelight.labels.collection import OmegaSource, ProtocolName, Secret
+from sidelight.learning.bayes import LabelModel, TableRule, bayes_from_reports, private_bayes
+from sidelight.learning.bayes_trees import bayes_trees
 from sidelight.learning.cart import private_tree
+from sidelight.learning.coding import check_present, code_columns, learn_attributes
 from sidelight.learning.decision_tree import DecisionTree, tree_text
 from sidelight.learning.diagram import draw_tree
 from sidelight.learning.statement import Statement
 from sidelight.learning.tree_rounds import Scheme, TreeRounds, TreeSettings
-from sidelight.schema import Attribute, categorical, numeric
+from sidelight.schema import Attribute, categorical
 
 
 @dataclass(eq=False, repr=False)
@@ -39,8 +41,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     epsilon: float = 1.0
     _: KW_ONLY
+    secret: Secret = "both"
     protocol: ProtocolName = "khr"
-    omega: OmegaSource = "learnt"
+    omega: OmegaSource = "auto"
     k: WidthRule | int = "search"
     confidence: float | None = 0.95
     share: float = 0.1
@@ -75,10 +78,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.attributes_ = learn_attributes(columns, self.bins, names)
         coded = code_columns(columns, self.attributes_)
         sizes = tuple(attribute.size for attribute in self.attributes_)
-        return LabelledRows(coded, codes.astype(np.uint16), sizes, len(self.classes_))
+        ordered = tuple(attribute.kind == "numeric" for attribute in self.attributes_)
+        return LabelledRows(coded, codes.astype(np.uint16), sizes, len(self.classes_), ordered)
 
     def _settings(self) -> LabelSettings:
-        return LabelSettings(self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share)
+        return LabelSettings(
+            self.epsilon, self.protocol, self.omega, self.k, self.confidence, self.share, self.secret
+        )
 
     def _learnt(self, model: LabelModel, statement: Statement) -> Self:
         self.model_, self.statement_, self.promise_ = model, statement, statement.promise
@@ -108,13 +114,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[chances.argmax(axis=1)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateNaiveBayes(PrivateClassifier):
-    """Naive Bayes from one private report of each person (CLLDP, Algorithm 3).
+    """Naive Bayes from one private report of each person.
 
     Args:
-        epsilon: what the report may say about the label.
+        epsilon: what the report may say about the label; about the attribute where only these are secret.
+        tables: "shrunken" to independence by as much as the noise explains, or "published" (CLLDP,
+            Algorithm 3).
+        secret: "both", "label" or "attributes"; see `LabelSettings`.
         protocol: "khr", "basic" or "labeldp" (which leaks more than its budget).
-        omega: "learnt", "known", a number, or one `Omega` for each attribute; see `LabelSettings`.
+        omega: "auto", "learnt", "known", a number, or one `Omega` for each attribute; see `LabelSettings`.
+            With 1 the budget holds for the attribute's value as well as for the label.
         k: "search", "published" or a number.
         confidence: of a learnt omega; None for the point estimate, which promises nothing.
         share: of the people that omega is learnt from.
@@ -126,9 +137,12 @@ class PrivateNaiveBayes(PrivateClassifier):
     after `fit_reports`, when nobody has them).
     """
 
+    tables: TableRule = "shrunken"
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate the collection and learn from the reports."""
-        fitted = private_bayes(self._coded(X, y), self._settings(), seed=self.random_state)
+        rows = self._coded(X, y)
+        fitted = private_bayes(rows, self._settings(), tables=self.tables, seed=self.random_state)
         return self._learnt(fitted.model, fitted.statement)
 
     def fit_reports(
@@ -140,19 +154,25 @@ class PrivateNaiveBayes(PrivateClassifier):
         """
         if [part.attribute for part in reports] != list(range(len(attributes))):
             raise InputError(f"there must be reports of all {len(attributes)} attributes, in their order.")
-        self._take(bayes_from_reports(reports), attributes, classes)
-        self.promise_ = max(part.response.label_epsilon for part in reports)
+        ordered = [attribute.kind == "numeric" for attribute in attributes]
+        model = bayes_from_reports(reports, tables=self.tables, ordered=ordered)
+        self._take(model, attributes, classes)
+        said = [part.response for part in reports]
+        only_values = self.secret == "attributes"
+        self.promise_ = max(part.value_epsilon if only_values else part.label_epsilon for part in said)
         return self
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateDecisionTree(PrivateClassifier):
-    """A decision tree grown in rounds of private reports (CLLDP, Algorithm 4).
+    """A decision tree from private reports, or the mean of several.
 
     Args:
         epsilon: what all of a person's reports together may say about the label.
-        max_depth: the number of rounds.
-        scheme: "turns", "leaves" or "published"; see `learning.tree_rounds`.
+        max_depth: the longest path, and the number of rounds if there are any.
+        scheme: "once" (see `learning.bayes_trees`), or in rounds: "turns", "leaves" or "published" (CLLDP,
+            Algorithm 4; see `learning.tree_rounds`).
+        trees: how many; more than one with "once" only.
         budgets: "closed" or "published" (eq. (15)).
         protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
         caution: how clearly a value must stand out; 0 is the published stop rule.
@@ -161,7 +181,8 @@ class PrivateDecisionTree(PrivateClassifier):
     """
 
     max_depth: int = 5
-    scheme: Scheme = "turns"
+    scheme: Scheme = "once"
+    trees: int = 1
     budgets: BudgetRule = "closed"
     caution: float = 3.0
 
@@ -171,6 +192,11 @@ class PrivateDecisionTree(PrivateClassifier):
         tree = TreeSettings(
             depth=self.max_depth, scheme=self.scheme, budgets=self.budgets, caution=self.caution
         ).under(settings)
+        if check_whole("trees", self.trees, at_least=1) > 1:
+            if self.scheme != "once":
+                raise InputError(f"`trees` above 1 are for scheme='once', got scheme={self.scheme!r}.")
+            made = bayes_trees(rows, settings, tree.depth, self.trees, seed=self.random_state)
+            return self._learnt(made.model, made.statement)
         fitted = private_tree(rows, settings, tree, seed=self.random_state)
         return self._learnt(fitted.tree, fitted.statement)
 
@@ -198,91 +224,6 @@ class PrivateDecisionTree(PrivateClassifier):
     def _shown(self) -> tuple[DecisionTree, tuple[Attribute, ...], Attribute]:
         check_is_fitted(self, "model_")
         if not isinstance(self.model_, DecisionTree):
-            raise InputError("there is no tree to show; fit the estimator first.")
+            raise InputError("there is no single tree to show; fit the estimator with trees=1.")
         label = categorical("label", [str(value) for value in self.classes_])
         return self.model_, self.attributes_, label
-
-
-def learn_attributes(columns: NDArray[Any], bins: int, names: Sequence[str]) -> tuple[Attribute, ...]:
-    """Return one attribute for each column: numbers in bins of equal weight, others by their values.
-
-    The edges and the values are taken as public: what is coded here is not part of what is promised.
-    """
-    check_whole("bins", bins, at_least=2, at_most=10_000)
-    learnt = []
-    for name, column in zip(names, columns.T, strict=True):
-        check_present(column, f"column {name!r}")
-        if (numbers := _numbers(column, name)) is None:
-            learnt.append(categorical(name, sorted({str(value) for value in column})))
-        else:
-            learnt.append(numeric(name, _edges(numbers, bins).tolist()))
-    return tuple(learnt)
-
-
-def _edges(numbers: Array, bins: int) -> Array:
-    """Return the edges of equally full bins, with a bin of its own for every value that fills one.
-
-    Plain quantiles would put such a value into one bin with its neighbours, or leave one bin altogether: nine
-    in ten records of a census table have a capital gain of 0.
-    """
-    distinct, counts = np.unique(numbers, return_counts=True)
-    between = (distinct[1:] + distinct[:-1]) / 2
-    if len(distinct) <= bins:
-        return np.unique(between[between > distinct[:-1]])  # neighbouring doubles have no middle
-    is_mass = counts * bins >= len(numbers)  # it fills a bin alone
-    others = numbers[~np.isin(numbers, distinct[is_mass])]
-    cuts = np.quantile(others, np.arange(1, bins) / bins) if len(others) else np.empty(0)
-    around = np.concatenate([distinct[is_mass], between[is_mass[:-1]]])
-    edges = np.unique(np.concatenate([cuts, around]))
-    return np.asarray(edges[(edges > distinct[0]) & (edges <= distinct[-1])])
-
-
-def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Codes:
-    """Return the codes of the columns, shape (rows, attributes)."""
-    codes = np.empty((len(columns), len(attributes)), dtype=np.uint16)
-    for i, attribute in enumerate(attributes):
-        codes[:, i] = _code(columns[:, i], attribute)
-    return codes
-
-
-def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:
-    check_present(column, f"column {attribute.name!r}")
-    if attribute.kind == "numeric":
-        numbers = _numbers(column, attribute.name)
-        if numbers is None:
-            raise InputError(f"column {attribute.name!r} must be numbers, as it was in training.")
-        return np.searchsorted(np.asarray(attribute.edges), numbers, side="right")
-    places = {value: code for code, value in enumerate(attribute.values)}
-    texts = [str(value) for value in column]
-    unseen = sorted({text for text in texts if text not in places})
-    if unseen:
-        raise InputError(
-            f"column {attribute.name!r} has the value {unseen[0]!r}, never seen in training; it had "
-            f"{', '.join(attribute.values[:10])}{' ...' if attribute.size > 10 else ''}."
-        )
-    return np.array([places[text] for text in texts], dtype=np.int64)
-
-
-def check_present(column: NDArray[Any], name: str) -> None:
-    """Refuse a column of objects in which something is missing: it would become a value of its own."""
-    if column.dtype.kind != "O":
-        return
-    missing = [row for row, value in enumerate(column) if value is None or value != value]
-    if missing:
-        raise InputError(
-            f"{name} is missing in {len(missing)} records, first in record {missing[0]}; fill it in, or "
-            "leave these records out."
-        )
-
-
-def _numbers(column: NDArray[Any], name: str) -> Array | None:
-    """Return the column as finite numbers, or None if it holds anything else."""
-    if column.dtype.kind in "OUS" and any(isinstance(value, str) for value in column):
-        return None
-    try:
-        numbers = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    if not np.isfinite(numbers).all():
-        raise InputError(f"column {name!r} must hold finite numbers; leave out records with infinite ones.")
-    return numbers

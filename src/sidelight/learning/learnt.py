@@ -7,29 +7,43 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from sidelight.foundation.arrays import Positions, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, unknown
 from sidelight.foundation.files import check_overwrite, file_name, json_plain, write_text
 from sidelight.foundation.forecasts import Measures
+from sidelight.foundation.randomness import derive_seed
 from sidelight.foundation.strict import Strict, read_data, versioned
-from sidelight.labels.collection import LabelledRows, LabelSettings
+from sidelight.labels.collection import LabelledRows, LabelSettings, Secret
 from sidelight.learning.bayes import BayesModel, LabelModel, private_bayes
+from sidelight.learning.bayes_trees import AveragedTrees, bayes_trees
 from sidelight.learning.cart import private_tree
+from sidelight.learning.debiasing import PrivateTargets
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
-from sidelight.learning.statement import Spending, Statement, spending
+from sidelight.learning.logistic import LogisticModel
+from sidelight.learning.statement import Spending, Statement, label_only_statement, spending
 from sidelight.learning.tested import OWN, UNPROTECTED, Limit, limit_of, tested, unprotected, verdict
 from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.protocols.files import AttributeFile, attribute_data
 from sidelight.schema import Attribute, Schema
 from sidelight.sources import Table
 
-ModelKind = Literal["tree", "bayes"]
-MODELS: tuple[ModelKind, ...] = ("tree", "bayes")
+ModelKind = Literal["bayes", "tree", "trees", "blend", "logistic", "boosting"]
+MODELS: tuple[ModelKind, ...] = ("bayes", "tree", "trees", "blend", "logistic", "boosting")
+KINDS: Mapping[Secret, tuple[ModelKind, ...]] = {
+    "both": ("bayes", "tree", "trees"),
+    "label": ("blend", "logistic", "boosting", "bayes", "tree"),
+    "attributes": ("bayes",),
+}
+"""What can be learnt where this is secret; the first is the default."""
+WITHOUT_FILE = ("blend", "boosting")
+"""Models that live in memory only: boosted trees are scikit-learn's own."""
+_TREES = 10
 MODEL_VERSION = 1
 
 
@@ -108,6 +122,11 @@ class Learnt:
         """Write the model to a .json file; only a file of Sidelight's is replaced."""
         if Path(path).suffix.lower() != ".json":
             raise InputError(f"{path} must end in .json.")
+        if self.kind in WITHOUT_FILE:
+            raise InputError(
+                f"a model of the kind {self.kind!r} has no file; learn 'logistic', or fit `PrivateLabels` in "
+                "Python and keep it as scikit-learn's models are kept."
+            )
         check_overwrite(path)
         return write_text(path, self.to_json())
 
@@ -119,7 +138,7 @@ class Learnt:
 def learn(
     table: Table,
     label: str,
-    kind: ModelKind = "tree",
+    kind: ModelKind | None = None,
     settings: LabelSettings | None = None,
     tree: TreeSettings | None = None,
     *,
@@ -129,28 +148,48 @@ def learn(
 ) -> Learnt:
     """Simulate a collection from a table, learn a model from it and test it on the rest of the records.
 
-    The settings are the protocol and its budget, which the `tree` follows. `test_share` of the records are
-    kept for testing, also for the same kind of model without any protection; with `compare` for one by
-    LabelDP at the same budget too. Without a seed the noise is secure; with one it can be repeated.
+    The settings are what is secret, the protocol and its budget, which the `tree` follows. The kind is one of
+    `KINDS` for what is secret, the first by default. `test_share` of the records are kept for testing, also
+    for a model without any protection; with `compare` for one by LabelDP at the same budget too. Without a
+    seed the noise is secure; with one it can be repeated.
     """
-    check_choice("model", kind, MODELS)
     chosen = settings or LabelSettings()
+    kind = checked_kind(kind, chosen.secret)
     rows, attributes, target = labelled_rows(table, label)
     train, test = (rows[part] for part in split_rows(len(rows), test_share, seed))
     if len(np.unique(train.labels)) < 2:
         raise InputError(f"all training records have the same {label!r}; use more records.")
-    grown = (tree or TreeSettings()).under(chosen)
+    grown = (tree or TreeSettings(scheme="once")).under(chosen)
     model, statement, spent = _fitted(kind, train, chosen, grown, seed, attributes)
     control = float(np.bincount(test.labels.astype(np.int64)).max() / len(test))
     likely = {OWN: model.probabilities(test.codes)}
-    if compare:
-        labeldp, *_ = _fitted(kind, train, replace(chosen, protocol="labeldp"), grown, seed)
+    if compare and chosen.secret == "both":
+        other: ModelKind = "tree" if kind == "trees" else kind
+        labeldp, *_ = _fitted(other, train, replace(chosen, protocol="labeldp"), grown, seed)
         likely["LabelDP at the same budget"] = labeldp.probabilities(test.codes)
-    likely[UNPROTECTED] = unprotected(train, test, grown.depth if kind == "tree" else None)
+    likely[UNPROTECTED] = unprotected(train, test, kind, grown.depth)
     measures = {name: tested(part, test, target.values) for name, part in likely.items()}
     figures, sizes, source = _accuracy(model, test), (len(train), len(test)), file_name(table.source.label)
     judged = (*figures, control, *sizes, source, measures, limit_of(test), spent)
     return Learnt(kind, attributes, target, model, statement, *judged)
+
+
+def checked_kind(kind: ModelKind | None, secret: Secret) -> ModelKind:
+    """Return the kind of model, the default where none is named, after checking that it can be learnt."""
+    if kind is None:
+        return KINDS[secret][0]
+    check_choice("model", kind, MODELS)
+    if kind not in KINDS[secret]:
+        named = ", ".join(KINDS[secret])
+        raise InputError(f"the model {kind!r} cannot be learnt where {_SECRET[secret]}; use one of {named}.")
+    return kind
+
+
+_SECRET: Mapping[Secret, str] = {
+    "both": "attributes and label are secret",
+    "label": "only the label is secret",
+    "attributes": "only the attributes are secret",
+}
 
 
 def _fitted(
@@ -165,6 +204,11 @@ def _fitted(
     if kind == "tree":
         grown = private_tree(rows, settings, tree.under(settings), seed=seed)
         return grown.tree, grown.statement, grown.rounds
+    if kind == "trees":
+        made = bayes_trees(rows, settings, tree.depth, _TREES, seed=seed)
+        return made.model, made.statement, made.spent
+    if settings.secret == "label" and kind != "bayes":
+        return *_label_only(kind, rows, settings.epsilon, seed), ()
     bayes = private_bayes(rows, settings, seed=seed)
     spent = tuple(
         spending(attribute.name, len(part.reports), [part.response], part.response.label_epsilon)
@@ -172,6 +216,22 @@ def _fitted(
         if math.isfinite(part.response.label_epsilon)  # LabelDP promises nothing that could be spent
     )
     return bayes.model, bayes.statement, spent
+
+
+def _label_only(
+    kind: ModelKind, rows: LabelledRows, epsilon: float, seed: int | None
+) -> tuple[LabelModel, Statement]:
+    """Learn from true attributes and randomised labels."""
+    from sidelight.learning.label_only import LEARNERS, BlendModel, Columns, Learner, blended, logistic_model
+
+    noise = derive_seed(seed, "label")
+    targets = PrivateTargets.simulated(rows.labels, rows.classes, epsilon, seed=noise)
+    columns = Columns.of_codes(rows.codes, rows.sizes, rows.ordered)
+    statement = label_only_statement(rows.codes, rows.labels, rows.sizes, targets.selection)
+    if kind == "logistic":
+        return logistic_model(columns, targets), statement
+    chosen: Mapping[str, Learner] = LEARNERS if kind == "blend" else {kind: LEARNERS[kind]}
+    return BlendModel(blended(chosen, columns, targets), rows.sizes, rows.classes), statement
 
 
 def _accuracy(model: LabelModel, test: LabelledRows) -> tuple[float, float, float]:
@@ -197,7 +257,8 @@ def labelled_rows(table: Table, label: str) -> tuple[LabelledRows, tuple[Attribu
     target = schema.attributes[at]
     attributes = tuple(schema.attributes[i] for i in others)
     sizes = tuple(attribute.size for attribute in attributes)
-    return LabelledRows(codes[:, others], codes[:, at], sizes, target.size), attributes, target
+    ordered = tuple(attribute.kind == "numeric" for attribute in attributes)
+    return LabelledRows(codes[:, others], codes[:, at], sizes, target.size, ordered), attributes, target
 
 
 def split_rows(rows: int, test_share: float, seed: int | None) -> tuple[Positions, Positions]:
@@ -228,7 +289,23 @@ class _BayesFile(Strict):
         return BayesModel(np.array(self.prior), tables)
 
 
-_MODEL_FILES = {"tree": _TreeFile, "bayes": _BayesFile}
+class _TreesFile(Strict):
+    trees: Annotated[list[_TreeFile], Field(min_length=1)]
+
+    def made(self) -> LabelModel:
+        return AveragedTrees(tuple(DecisionTree.from_data(part.nodes) for part in self.trees))
+
+
+class _LogisticFile(Strict):
+    intercept: list[float]
+    weights: list[list[list[float]]]
+
+    def made(self) -> LabelModel:
+        tables = tuple(np.array(part, dtype=np.float64) for part in self.weights)
+        return LogisticModel(np.array(self.intercept), tables)
+
+
+_MODEL_FILES = {"tree": _TreeFile, "bayes": _BayesFile, "trees": _TreesFile, "logistic": _LogisticFile}
 
 
 class _LearntFile(Strict):
@@ -236,7 +313,7 @@ class _LearntFile(Strict):
     kind: ModelKind
     label: AttributeFile
     attributes: list[AttributeFile]
-    statement: dict[str, float | str | None]
+    statement: dict[str, bool | float | str | None]
     sentence: str
     accuracy: float
     interval: list[float]
@@ -249,7 +326,7 @@ class _LearntFile(Strict):
     measures: dict[str, dict[str, Any]] | None = None
     limit: dict[str, float | None] | None = None
     verdict: str | None = None
-    model: _TreeFile | _BayesFile
+    model: _TreeFile | _BayesFile | _TreesFile | _LogisticFile
 
 
 def read_model(path: str | Path) -> LabelModel:
@@ -260,7 +337,7 @@ def read_model(path: str | Path) -> LabelModel:
         model = file.model.made()
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-    is_kind = type(file.model) is _MODEL_FILES[file.kind]
+    is_kind = type(file.model) is _MODEL_FILES.get(file.kind)
     if not is_kind or not model.fits(sizes, len(file.label.values)):
         raise InputError(f"{path} is damaged: the model does not fit its attributes; write it again.")
     return model

@@ -75,13 +75,16 @@ def private_synthetic(
     With `pairs` half of the people report a pair of attributes with the label; without them the attributes
     are independent given the label. Without a seed the noise is secure.
     """
+    if settings.secret == "attributes":
+        raise InputError("synthetic records are drawn from reports of both; use secret='both'.")
     if settings.protocol == "labeldp":
         raise InputError("with LabelDP the attributes are known as they are; train on them instead.")
-    omegas, kept = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    settled = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
+    omegas, kept = settled.omegas, settled.rows
     halves = deal(len(kept), 2 if pairs and len(rows.sizes) > 1 else 1, seed=seed, stream="halves")
     singles = make_responses(settings, rows, omegas)
     alone = gather(kept[np.flatnonzero(halves == 0)], singles, seed=derive_seed(seed, "singles"))
-    bayes = bayes_from_reports(alone)
+    bayes = bayes_from_reports(alone, tables="published")
     joints = _pair_joints(kept[np.flatnonzero(halves == 1)], settings, omegas, derive_seed(seed, "pairs"))
     said = single_report_statement(rows, settings, omegas, singles)
     for pair in joints:

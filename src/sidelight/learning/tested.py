@@ -42,16 +42,22 @@ def tested(probabilities: Array, test: LabelledRows, values: Sequence[str]) -> M
     return measure(probabilities, test.labels.astype(np.intp), values, probabilities.argmax(axis=1))
 
 
-def unprotected(train: LabelledRows, test: LabelledRows, depth: int | None) -> Array:
+def unprotected(train: LabelledRows, test: LabelledRows, kind: str, depth: int) -> Array:
     """Return the probabilities of scikit-learn's model without any protection.
 
-    A tree of this depth, each leaf with one more record of every label; Naive Bayes where there is none.
+    A tree of this depth, each leaf with one more record of every label; boosted trees for models of true
+    attributes; Naive Bayes otherwise.
     """
+    from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.naive_bayes import CategoricalNB
     from sklearn.tree import DecisionTreeClassifier
 
     out = np.zeros((len(test), train.classes))
-    if depth is None:
+    if kind in ("blend", "boosting", "logistic"):
+        boosted = HistGradientBoostingClassifier(random_state=0).fit(train.codes, train.labels)
+        out[:, boosted.classes_] = boosted.predict_proba(test.codes)
+        return out
+    if kind == "bayes":
         bayes = CategoricalNB(min_categories=list(train.sizes)).fit(train.codes, train.labels)
         out[:, bayes.classes_] = bayes.predict_proba(test.codes)
         return out

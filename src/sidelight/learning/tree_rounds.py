@@ -10,7 +10,8 @@ the candidate rule adds the last attribute of a branch that the set misses. "lea
 attribute and reports, in every round, the open node that the record has come to and that attribute's value;
 no answer is then useless to the tree, and the cells stay few. Both spend by the same ledger. A third one,
 "turns", is like "leaves", but everyone answers in one round only, drawn at the start, with the whole budget:
-noise falls faster with the budget than with the number of people, so this is the most accurate.
+noise falls faster with the budget than with the number of people, so this is the most accurate of the three.
+The scheme "once" has no rounds, hence no state: see `learning.bayes_trees`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from sidelight.learning.questions import Question, product_question
 from sidelight.learning.splits import Evidence, decide, node_tables
 from sidelight.mechanisms.mechanism import Aggregate
 
-Scheme = Literal["turns", "leaves", "published"]
-SCHEMES = ("turns", "leaves", "published")
+Scheme = Literal["once", "turns", "leaves", "published"]
+SCHEMES = ("once", "turns", "leaves", "published")
 Key = tuple[int, int]
 _LEAST_BUDGET = 1e-9
 """A round with a smaller budget is silent: its answers would say nothing."""
@@ -165,6 +166,8 @@ class TreeRounds:
         cls, settings: TreeSettings, sizes: Sequence[int], classes: int, omegas: Sequence[Omega]
     ) -> TreeRounds:
         """Return the state before the first round: one group, an open root."""
+        if settings.scheme == "once":
+            raise InputError("the scheme 'once' has no rounds; use `bayes_trees`, or the scheme 'turns'.")
         if len(omegas) != len(sizes):
             raise InputError(
                 f"there must be one omega for each of {len(sizes)} attributes, got {len(omegas)}."

@@ -20,6 +20,10 @@ from sidelight.report.wording import AS_PUBLIC, decimals, labels
 
 _KINDS: tuple[FindingKind, ...] = ("accuracy", "balanced accuracy", "AUC")
 _COLUMNS = ("model", *_KINDS, "log loss")
+_NAMES = {
+    "tree": "decision tree", "trees": "averaged trees", "bayes": "Naive Bayes", "blend": "blend",
+    "logistic": "logistic regression", "boosting": "boosted trees",
+}  # fmt: skip
 _MANY_ALONE = 0.1
 _COLOURS = {
     "line": "var(--neutral)", "word": "var(--muted)", "ink": "var(--ink)",
@@ -32,7 +36,7 @@ def learnt_page(learnt: Learnt) -> Page:
     shown, name = _shown(learnt), model_name(learnt)
     budgets = budgets_figure(learnt) if learnt.spent and shown["is_tree"] else None
     models = {"models": model_rows(learnt), "columns": _COLUMNS, "is_better": _is_better(learnt)}
-    said = {"name": name, "notes": notes(learnt)[2:], "ends": _ends}
+    said = {"name": name, "notes": notes(learnt)[2:], "ends": _ends, "leaking": leaking(learnt)}
     context = {"learnt": learnt, **said, **models, **shown}
     title = f"Sidelight: {name} for {learnt.label.name}"
     return Page(title, "learning.html.j2", context, drawn(accuracy=accuracy_figure(learnt), budgets=budgets))
@@ -47,6 +51,8 @@ def _shown(learnt: Learnt) -> dict[str, Any]:
 
     model: Any = learnt.model
     attributes, label = learnt.attributes, learnt.label
+    if learnt.kind in ("trees", "logistic", "blend", "boosting"):
+        return {"is_tree": False, "drawing": "", "text": "", "tables": [], "weights": _weights(learnt)}
     if learnt.kind != "tree":
         tables = [
             (attribute.name, value, [float(share) for share in table[:, place]], place == 0)
@@ -56,6 +62,12 @@ def _shown(learnt: Learnt) -> dict[str, Any]:
         return {"is_tree": False, "drawing": "", "text": "", "tables": tables}
     drawing = Markup(tree_svg(model, attributes, label, _COLOURS))  # noqa: S704 - it escapes names and values
     return {"is_tree": True, "drawing": drawing, "text": tree_text(model, attributes, label), "tables": []}
+
+
+def _weights(learnt: Learnt) -> list[tuple[str, float]]:
+    """Return how much each model of a blend counts; nothing for other models."""
+    shares = learnt.model.to_dict().get("weights") if learnt.kind == "blend" else None
+    return list(shares.items()) if shares else []
 
 
 def _ends(ends: tuple[float, float], form: str) -> str:
@@ -123,7 +135,8 @@ def print_learnt(learnt: Learnt) -> None:
     """Print the verdict, the accuracy with its control, the leakage statement, and the tree if it is one."""
     statement, name = learnt.statement, model_name(learnt)
     heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
-    columns = ("protocol", "label leakage (nats)", "budget", "LabelDP")
+    columns = ("protocol", f"{leaking(learnt)} leakage (nats)", "budget", "attributes and report")
+    columns = columns if statement.secret == "label" else (*columns[:3], "LabelDP")
     style = "green" if statement.is_kept else "bold red"
     leakage = Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})")
     row = (statement.protocol, leakage, decimals(statement.epsilon), decimals(statement.labeldp))
@@ -172,7 +185,12 @@ def _is_better(learnt: Learnt) -> bool:
 
 def model_name(learnt: Learnt) -> str:
     """Return what kind of model it is, in words."""
-    return "decision tree" if learnt.kind == "tree" else "Naive Bayes"
+    return _NAMES[learnt.kind]
+
+
+def leaking(learnt: Learnt) -> str:
+    """Return what the leakage is about: the label, or an attribute where only these are secret."""
+    return "attribute" if learnt.statement.secret == "attributes" else "label"
 
 
 def notes(learnt: Learnt) -> list[str]:

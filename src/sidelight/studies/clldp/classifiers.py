@@ -63,7 +63,7 @@ def _bayes_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
 
     lines = {"commonest label": data.control}
     for line, settings in label_settings(epsilon).items():
-        fit = private_bayes(data.train, settings, seed=seed)
+        fit = private_bayes(data.train, settings, tables="published", seed=seed)
         lines[line] = _accuracy(fit.model, data.test)
         lines[f"leakage, {line}"] = min(fit.statement.leakage, 1e3)  # infinite, it would swallow the mean
     plain = CategoricalNB(min_categories=list(data.train.sizes)).fit(data.train.codes, data.train.labels)
@@ -78,7 +78,7 @@ def tree_lines(epsilon: float) -> dict[str, tuple[LabelSettings, TreeSettings]]:
     basic = TreeSettings(epsilon, 5, "published", "published", "basic", caution=0)
     return {
         "turns": (known, TreeSettings(epsilon)),
-        "turns, omega learnt": (LabelSettings(epsilon), TreeSettings(epsilon)),
+        "turns, omega learnt": (LabelSettings(epsilon, omega="learnt"), TreeSettings(epsilon)),
         "leaves, closed form": (known, TreeSettings(epsilon, scheme="leaves")),
         "leaves, eq. (15)": (known, TreeSettings(epsilon, scheme="leaves", budgets="published")),
         "Algorithm 4, closed form": (known, TreeSettings(epsilon, 5, "published", "closed", caution=0)),
@@ -112,7 +112,10 @@ def _accuracy(model: Any, test: LabelledRows) -> float:
 def _attack_lines(data: RealSet, epsilon: float, seed: int) -> dict[str, float]:
     """Return the share of labels guessed from each person's own release (CLLDP, section 7.4)."""
     compared = {"LabelDP": LabelSettings(epsilon, "labeldp"), "kHR": LabelSettings(epsilon, "khr", "known")}
-    fits = {name: private_bayes(data.train, settings, seed=seed) for name, settings in compared.items()}
+    fits = {
+        name: private_bayes(data.train, settings, tables="published", seed=seed)
+        for name, settings in compared.items()
+    }
     attacks = {f"published, {name}": attack_labels(fit, "published") for name, fit in fits.items()}
     attacks |= {f"optimal, {name}": attack_labels(fit, "optimal") for name, fit in fits.items()}
     lines = {line: 1 - attack.score.value for line, attack in attacks.items()}

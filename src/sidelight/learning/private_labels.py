@@ -1,0 +1,140 @@
+"""Any classifier where only the label is secret, with scikit-learn's estimator interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sidelight.foundation.arrays import Array
+from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
+from sidelight.foundation.randomness import derive_seed
+from sidelight.learning.coding import check_present, code_columns, learn_attributes
+from sidelight.learning.debiasing import PrivateTargets
+from sidelight.learning.label_only import LEARNERS, METHODS, Blend, Columns, Learner, Method, blended, wrapped
+from sidelight.learning.statement import Statement, label_only_statement
+from sidelight.mechanisms.reports import Reports
+from sidelight.mechanisms.subset import SubsetSelection
+from sidelight.schema import Attribute
+
+_MOST_ESTIMATORS = 8  # the mixtures that are compared grow quickly with them
+
+
+@dataclass(eq=False, repr=False)
+class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of true attributes and randomised labels, one report of each person.
+
+    Args:
+        estimator: any classifier of scikit-learn with `predict_proba`, or several that are weighed by
+            cross-validation on the private labels. None for logistic regression, boosted trees and Naive
+            Bayes, each made for noisy labels, weighed in the same way.
+        epsilon: what a report may say about the label, beside what the public attributes say.
+        method: "probabilities" or "weights"; how a given estimator learns, see `label_only.wrapped`.
+        folds: of the cross-validation.
+        bins: of a column of numbers, for logistic regression and Naive Bayes.
+        random_state: a whole number for a simulation that can be repeated; None is secure.
+
+    After fitting: `classes_`, `weights_` (how much each estimator counts, by name), `model_`, `promise_` and
+    `statement_` (None after `fit_reports`).
+    """
+
+    estimator: Any = None
+    epsilon: float = 1.0
+    _: KW_ONLY
+    method: Method = "probabilities"
+    folds: int = 5
+    bins: int = 10
+    random_state: int | None = None
+    attributes_: tuple[Attribute, ...] = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
+    model_: Blend = field(init=False)
+    weights_: dict[str, float] = field(init=False)
+    statement_: Statement | None = field(init=False)
+    promise_: float = field(init=False)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
+        """Randomise the labels as people would, and learn from the reports."""
+        records, marks = validate_data(self, X, y, dtype=None)
+        check_present(np.asarray(marks), "the label")
+        check_classification_targets(marks)
+        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
+        self.classes_, codes = np.unique(marks, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError("the label is constant; there is nothing to learn from one class.")
+        seed = None if self.random_state is None else int(self.random_state)
+        noise = derive_seed(seed, "label")
+        targets = PrivateTargets.simulated(codes, len(self.classes_), self.epsilon, seed=noise)
+        self._fit(records, targets)
+        columns = self._columns(records)
+        self.statement_ = label_only_statement(columns.codes, codes, columns.sizes, targets.selection)
+        return self
+
+    def fit_reports(self, X: ArrayLike, reports: Reports, classes: ArrayLike) -> Self:  # noqa: N803
+        """Learn from labels that people randomised by subset selection at `epsilon`, in the records' order.
+
+        The classes are the labels in the order of their codes.
+        """
+        records = validate_data(self, X, dtype=None)
+        self.classes_ = np.asarray(classes)
+        if self.classes_.ndim != 1 or len(self.classes_) < 2:
+            raise InputError(f"there must be at least two classes, got {list(self.classes_)!r}.")
+        self._fit(records, PrivateTargets.of(SubsetSelection(len(self.classes_), self.epsilon), reports))
+        self.statement_ = None
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
+        """Return the labels' probabilities for each record, in the order of `classes_`."""
+        check_is_fitted(self, "model_")
+        return self.model_(self._columns(validate_data(self, X, dtype=None, reset=False)))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
+        """Return the likeliest label of each record."""
+        chances = self.predict_proba(X)  # an estimator that is not fitted says so here
+        return np.asarray(self.classes_[chances.argmax(axis=1)])
+
+    def _fit(self, records: NDArray[Any], targets: PrivateTargets) -> None:
+        check_choice("method", self.method, METHODS)
+        check_whole("folds", self.folds, at_least=2, at_most=100)
+        named = vars(self).get("feature_names_in_", ())  # scikit-learn sets it where the columns have names
+        names = list(named) or [f"x{i}" for i in range(records.shape[1])]
+        self.attributes_ = learn_attributes(records, self.bins, names) if self.estimator is None else ()
+        self.model_ = blended(self._learners(), self._columns(records), targets, folds=self.folds)
+        shares = zip(self.model_.parts, self.model_.weights, strict=True)
+        self.weights_ = {name: float(weight) for name, weight in shares}
+        self.promise_ = targets.selection.epsilon
+
+    def _learners(self) -> Mapping[str, Learner]:
+        if self.estimator is None:
+            return LEARNERS
+        given = self.estimator if isinstance(self.estimator, Sequence) else [self.estimator]
+        if not 1 <= len(given) <= _MOST_ESTIMATORS:
+            raise InputError(
+                f"`estimator` must be from 1 to {_MOST_ESTIMATORS} classifiers, got {len(given)}."
+            )
+        return {f"{type(part).__name__} {i}": wrapped(part, self.method) for i, part in enumerate(given, 1)}
+
+    def _columns(self, records: NDArray[Any]) -> Columns:
+        if self.estimator is not None:  # it takes the records as they are
+            nothing = np.zeros((len(records), 0))
+            return Columns(records, nothing.astype(np.uint16), nothing, ())
+        codes = code_columns(records, self.attributes_)
+        ordered = tuple(attribute.kind == "numeric" for attribute in self.attributes_)
+        numbers = codes.astype(np.float64)
+        if any(ordered):
+            numbers[:, ordered] = records[:, ordered].astype(np.float64)
+        return Columns(records, codes, numbers, tuple(part.size for part in self.attributes_), ordered)
