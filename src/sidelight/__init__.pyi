@@ -35,6 +35,7 @@ from sidelight.schema import (
     Attribute as Attribute, Schema as Schema, binned as binned, categorical as categorical,
     numeric as numeric,
 )  # fmt: skip
+from sidelight.service import Client as Client
 from sidelight.sources import (
     Counts as Counts, Table as Table, example as example, read as read, read_sql as read_sql,
 )  # fmt: skip

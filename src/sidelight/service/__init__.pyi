@@ -1,5 +1,6 @@
 """The names of this room; the loader reads this file too."""
 
+from sidelight.service.client import Client as Client, Offer as Offer
 from sidelight.service.rounds import Round as Round
 from sidelight.service.task import (
     Task as Task,

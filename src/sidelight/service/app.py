@@ -10,33 +10,33 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Body, Depends, FastAPI, Path, Query
+from fastapi import Depends, FastAPI, Path, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from sidelight.foundation.strict import parsed_table
-from sidelight.service.canonical import digest_of
+from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
 from sidelight.service.committing import Grouping
 from sidelight.service.exports import EXPORTS, export
 from sidelight.service.figures import FIGURES
 from sidelight.service.keys import operator_of
-from sidelight.service.logs import log_event
+from sidelight.service.logs import log_event, start_logs
 from sidelight.service.metrics import Metrics
-from sidelight.service.openapi import describe
+from sidelight.service.openapi import TASK_BODY, describe
 from sidelight.service.problems import ProblemError, add_handlers, problem
 from sidelight.service.rates import Limits, Rates
 from sidelight.service.store import Store, StoredRound
 from sidelight.service.stores import store_of
 from sidelight.service.task import task_from
-from sidelight.service.uploads import Uploads
+from sidelight.service.uploads import Uploads, read_body
 
 SETTINGS = "SIDELIGHT_SERVICE"
 """The environment variable that tells workers their settings."""
 HOUR = 3600.0
-UPLOAD = "/v1/tasks/{task}/rounds/{number:int}/reports"
+UPLOAD = "/v1/tasks/{task}/rounds/{number}/reports"
 TaskId = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="The SHA-256 of the task's document.")]
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="Of the round, from 1.")]
 bearer = HTTPBearer(auto_error=False, description="An operator's key.")
@@ -63,6 +63,7 @@ class Settings:
 
 def app_from_environment() -> FastAPI:
     """Return the application of a worker, for uvicorn."""
+    start_logs()  # each worker is a process of its own
     settings = Settings.from_text(os.environ[SETTINGS])
     return make_app(store_of(settings.store), settings.limits, settings.grouping)
 
@@ -90,10 +91,9 @@ def make_app(store: Store, limits: Limits | None = None, grouping: Grouping | No
     uploads = Uploads(collector, bounds, Rates(bounds), metrics)
     app.router.routes.append(Route(UPLOAD, _counted(uploads, metrics), methods=["POST"]))
     _add_public(app, collector)
-    _add_operators(app, collector)
+    _add_operators(app, collector, bounds)
     _add_operations(app, collector, metrics)
     describe(app)
-    app.add_middleware(BodyLimit, most=bounds.body)
     return app
 
 
@@ -115,22 +115,6 @@ async def _retire_hourly(collector: Collector) -> None:
         for task, number in await collector.retire_due():
             log_event("retired", task=task, round=number)
         await asyncio.sleep(HOUR)
-
-
-class BodyLimit:
-    """Refuses requests whose body is stated to be too long, before anything reads it."""
-
-    def __init__(self, app: Any, most: int) -> None:
-        """Take the application behind, and the limit."""
-        self._app, self._most = app, most
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, or refuse it."""
-        stated = dict(scope.get("headers", ())).get(b"content-length", b"0")
-        if scope["type"] == "http" and (not stated.isdigit() or int(stated) > self._most):
-            await problem(413, f"A request has at most {self._most} bytes.")(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
 
 
 def _document(request: Request, content: bytes, digest: str, age: str) -> Response:
@@ -174,7 +158,7 @@ def _add_public(app: FastAPI, collector: Collector) -> None:
         return _document(request, content, digest_of(content), _FOR_EVER)
 
 
-def _add_operators(app: FastAPI, collector: Collector) -> None:
+def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     """Add what operators may do."""
 
     async def operator(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
@@ -190,10 +174,10 @@ def _add_operators(app: FastAPI, collector: Collector) -> None:
         """Return the ids of all tasks."""
         return _json({"tasks": await collector.store.tasks()})
 
-    @app.post("/v1/tasks", tags=["operators"], dependencies=only, status_code=201)
-    async def make_task(data: Annotated[dict[str, Any], Body()]) -> Response:
+    @app.post("/v1/tasks", tags=["operators"], dependencies=only, status_code=201, openapi_extra=TASK_BODY)
+    async def make_task(request: Request) -> Response:
         """Make a task; the same one twice is made once."""
-        made = task_from(data)
+        made = task_from(parsed_document(await read_body(request, limits.body), "the task"))
         is_new = await collector.make(made)
         if is_new:
             log_event("task made", task=made.id)
@@ -237,7 +221,7 @@ def _add_operators(app: FastAPI, collector: Collector) -> None:
     async def get_trail(task: TaskId) -> Response:
         """Return every change of a task, after checking that they replay to its state."""
         entries = await collector.trail(task)
-        return _json({"trail": [{**entry.data, "digest": entry.digest.hex()} for entry in entries]})
+        return _json({"trail": [{**entry.data, "chain": entry.digest.hex()} for entry in entries]})
 
     @app.get("/v1/tasks/{task}/rounds/{number}/export", tags=["operators"], dependencies=only)
     async def get_export(

@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SEVERAL = "PROMETHEUS_MULTIPROC_DIR"
 """Names the folder in which several workers add up; it must be set before this is loaded."""
+
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when a report of a kind came first
 
 
 class Metrics:

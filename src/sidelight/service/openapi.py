@@ -22,6 +22,9 @@ _REFUSED = {
     "description": "Refused, in words.",
     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
+TASK_BODY = {
+    "requestBody": {"required": True, "content": {JSON: {"schema": {"type": "object", "title": "Task"}}}}
+}
 _UPLOAD = "/v1/tasks/{task}/rounds/{number}/reports"
 
 

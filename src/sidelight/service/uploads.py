@@ -27,6 +27,7 @@ from sidelight.service.store import ID_BYTES, Submission
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
+_DIGITS = 7
 _Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 _Token = Annotated[str, msgspec.Meta(max_length=100)]
 
@@ -80,36 +81,18 @@ class Uploads:
         address = request.client.host if request.client else ""
         if wait := self.rates.wait(address):
             raise ProblemError(429, "Too many requests from one address; come back later.", wait)
-        body = await self._body(request)
+        body = await read_body(request, self.limits.body)
         start = perf_counter()
         digest, submissions = self._parsed(request, body)
         task, number = request.path_params["task"], request.path_params["number"]
-        answers = await self.collector.upload(task, number, digest, submissions)
+        if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS):
+            raise ProblemError(404, "A round has a number.")
+        answers = await self.collector.upload(task, int(number), digest, submissions)
         self.metrics.seconds.observe(perf_counter() - start)
         counts = Counter(answer.status for answer in answers)
         for status, count in counts.items():
             self.metrics.reports.labels(status).inc(count)
         return Response(_written(submissions, answers, counts), media_type=JSON)
-
-    async def _body(self, request: Request) -> bytes:
-        stated = request.headers.get("content-length", "0")
-        if not stated.isdigit() or int(stated) > self.limits.body:
-            raise self._too_large()
-        parts, size = [], 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > self.limits.body:
-                    raise self._too_large()
-                parts.append(part)
-        except ClientDisconnect:
-            raise ProblemError(400, "The upload ended before its last byte.") from None
-        return b"".join(parts)
-
-    def _too_large(self) -> ProblemError:
-        return ProblemError(
-            413, f"An upload has at most {self.limits.body} bytes; send fewer reports at once."
-        )
 
     def _parsed(self, request: Request, body: bytes) -> tuple[str, list[Submission]]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -124,6 +107,24 @@ class Uploads:
                 413, f"An upload has at most {self.limits.reports} reports; send fewer at once."
             )
         return digest, submissions
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return what a request holds, refused as soon as it is known to be too much."""
+    too_large = ProblemError(413, f"A request has at most {most} bytes; send less at once.")
+    stated = request.headers.get("content-length", "0")
+    if not stated.isdigit() or int(stated) > most:
+        raise too_large
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise too_large
+            parts.append(part)
+    except ClientDisconnect:
+        raise ProblemError(400, "The request ended before its last byte.") from None
+    return b"".join(parts)
 
 
 def _from_json(body: bytes) -> tuple[str, list[Submission]]:
