@@ -21,7 +21,7 @@ from sidelight.protocols.records import RecordSums
 from sidelight.service.canonical import canonical, check_digest, digest_of
 from sidelight.service.committing import Answer, Committer, Grouping
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError
-from sidelight.service.figures import figures
+from sidelight.service.figures import check_crowd, figures
 from sidelight.service.rounds import Round, State, check_step, first_round, read_round, second_round
 from sidelight.service.store import ID_BYTES, Step, Store, StoredRound, Submission
 from sidelight.service.tally import Tally, row_digest
@@ -136,7 +136,9 @@ class Collector:
                 f"round {number} is computed from the sums of round 1, which is {earlier.state}; close that."
             )
         row = await self._row(earlier)
-        first = (await self.asked(task.id, 1)).tally.first(row)
+        tally = (await self.asked(task.id, 1)).tally
+        check_crowd(task, [tally.sums(row)])  # everybody will read what is learnt from them
+        first = tally.first(row)
         return await asyncio.to_thread(second_round, task, first, row_digest(row))
 
     async def close(self, name: str, number: int) -> StoredRound:

@@ -10,9 +10,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal
 
-from alembic import command
-from alembic.config import Config
-
 Dialect = Literal["sqlite", "postgresql"]
 BASE = "base"
 """The version of a store without tables."""
@@ -31,6 +28,10 @@ def migration(dialect: Dialect, version: str) -> list[str]:
     """
     if version == NEWEST:
         return []
+    # Loaded where there is something to do: workers start without it.
+    from alembic import command
+    from alembic.config import Config
+
     written = StringIO()
     config = Config(output_buffer=written)
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
