@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-deep lint bench docs drawing clean
+.PHONY: demo test test-deep lint bench docs drawing client clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
@@ -28,6 +28,10 @@ docs: .venv/dev
 drawing:
 	cd drawing && npm install --no-package-lock --no-audit --no-fund
 	cd drawing && node build.mjs ../src/sidelight/report/assets
+
+client:
+	cd clients/typescript && npm install --no-package-lock --no-audit --no-fund
+	cd clients/typescript && node build.mjs ../../src/sidelight/service/assets/client.js
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sidelight.foundation.arrays import AnyCodes, Mask, Words
+from sidelight.foundation.bits import code_type
 from sidelight.foundation.randomness import Randomness
 from sidelight.mechanisms import arrays
 from sidelight.mechanisms.arrays import steps
@@ -73,6 +74,7 @@ class RandomisedResponse(SampledCode, FrequencyOracle, Kept):
     def made(self, code: int, words: Words, shared: Words) -> Reports:
         """Return the response that one word makes: the first `truth` words keep the code."""
         del shared
-        given, out = np.array([code], dtype=self.form.dtype), np.empty(1, dtype=self.form.dtype)
+        given: AnyCodes = np.array([code], dtype=code_type(self.size))
+        out = np.empty_like(given)
         arrays.respond(words, given, np.uint64(self.truth), np.uint64(self.other), out)
         return Reports(out)

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from sidelight.foundation.arrays import Words
+from sidelight.foundation.draws import Draws
 from sidelight.mechanisms.mechanism import Mechanism
 from sidelight.mechanisms.reports import Reports
 
@@ -43,6 +44,11 @@ class Kept(Mechanism):
         """Return what the response is of, besides the attribute: empty for the value itself."""
         del code, shared
         return ""
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the response that the next words make, those that are shared first, see `Mechanism`."""
+        shared = draws.words(self.shared_words)
+        return self.made(code, draws.words(self.memo_words), shared)
 
     @abstractmethod
     def made(self, code: int, words: Words, shared: Words) -> Reports:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.foundation.bits import code_type as code_type
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, TooLargeError, check_whole, invalid
 from sidelight.mechanisms.channel import Channel, DenseChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes as check_codes
@@ -205,6 +206,18 @@ class Mechanism(ABC):
             seed: for simulation; without one the noise is secure.
             offset: the first value's position in the whole table, so that chunks of it agree.
         """
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the report that a device makes of one code from a stream of random bytes.
+
+        Its law is that of `randomise`, exactly; the bytes that it takes and what it makes of them are fixed
+        for ever, see `docs/wire.md`. Refused where no such rules are laid down.
+        """
+        del code, draws
+        raise InputError(
+            f"no rules are laid down for how a device makes a report of {self.name!r} from given bytes; take "
+            "'grr', 'sue', 'oue', 'blh', 'olh', 'ss' or 'dbitflip', or `randomise`."
+        )
 
     # What the server makes of it.
 

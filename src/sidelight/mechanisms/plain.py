@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sidelight.foundation.arrays import Array
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.mechanisms.channel import AnyChannel, FavouringChannel
 from sidelight.mechanisms.checks import check_codes, check_offset, check_shares, refuse_parameters
@@ -59,6 +60,11 @@ class Identity(OneCode, _Plain):
         """Return the codes themselves, see `Mechanism.randomise`."""
         check_offset(offset)
         return Reports(check_codes(values, self.size).copy(), is_simulation=seed is not None)
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the code itself: it takes no bytes."""
+        del draws
+        return Reports(np.array([code], dtype=self.form.dtype))
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the values' frequencies."""

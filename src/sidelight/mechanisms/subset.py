@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 
 from sidelight.foundation.arrays import Array, Mask, is_large, spans
 from sidelight.foundation.bits import code_counts
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
+from sidelight.mechanisms import arrays
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel.sets import Family
 from sidelight.mechanisms.checks import check_codes, check_offset
@@ -132,6 +134,15 @@ class SubsetSelection(FrequencyOracle):
             draws = below(others, (row + span.start) * self.width, rows, bounds)
             choose(draws, includes, codes[span], self.size, out[span])
         return Reports(out, is_simulation=not inclusion.is_secure)
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the set that a word, for the inclusion, and one draw for each place make."""
+        includes = np.array([draws.word() < self.include])
+        first = self.size - self.width
+        others = [draws.below(bound) for bound in range(first, first + self.width)]
+        out = np.empty((1, self.width), dtype=np.uint16)
+        arrays.choose_sets(np.array([others], dtype=np.uint32), includes, np.array([code]), self.size, out)
+        return Reports(out)
 
     def marked(self, reports: Reports) -> Mask:
         """Return which values each set holds."""

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -196,6 +197,15 @@ class Split(GroupProtocol):
         parts = tuple(self._randomised(group, checked, seed, offset) for group in self.groups)
         return RecordReports(self, parts, (None,) * len(parts), len(checked), seed is not None)
 
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report, group by group, see `Protocol.drawn`."""
+        checked = protocol.check_records(np.asarray(record)[None], self.schema)
+        codes = [int(group.codes(checked, self.schema)[0]) for group in self.groups]
+        parts = tuple(
+            group.randomiser.drawn(code, draws) for group, code in zip(self.groups, codes, strict=True)
+        )
+        return RecordReports(self, parts, (None,) * len(parts), 1)
+
     def matrix(self) -> Array:
         """Return Pr(report | record), see `Protocol.matrix`."""
         first, *others = self._laws()
@@ -270,6 +280,16 @@ class Sample(GroupProtocol):
                 parts.append(self._randomised(group, checked, seed, offset)[rows])
             senders.append(rows)
         return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
+
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report: the group is drawn first, see `Protocol.drawn`."""
+        ends = np.cumsum(self.shares)
+        chosen = int(np.searchsorted(ends, draws.below(int(ends[-1])), side="right"))
+        parts = [group.randomiser.form.empty() for group in self.groups]
+        checked, group = protocol.check_records(np.asarray(record)[None], self.schema), self.groups[chosen]
+        parts[chosen] = group.randomiser.drawn(int(group.codes(checked, self.schema)[0]), draws)
+        senders = tuple(np.arange(len(part)) for part in parts)
+        return RecordReports(self, tuple(parts), senders, 1)
 
     def matrix(self) -> Array:
         """Return Pr(report | record), the groups' reports side by side, see `Protocol.matrix`."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, Words
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
@@ -201,6 +202,26 @@ class FakeDataProtocol(protocol.Protocol):
             _fill_plainly(codes, chosen.astype(np.intp), words, fakes, self._tables[group], out)
         columns = zip(group, out, strict=True)
         return {name: column.astype(code_type(self.schema[name].size)) for name, column in columns}
+
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return one person's report, see `Protocol.drawn`.
+
+        Of every group: the member that is reported, a word for its response, and a word for every member's
+        fake, whether it is needed or not.
+        """
+        checked = protocol.check_records(np.asarray(record)[None], self.schema)
+        columns: dict[str, AnyCodes] = {}
+        for group in self.partition:
+            chosen = np.array([draws.below(len(group))])
+            words, fakes = draws.words(1), draws.words(len(group))[:, None]
+            codes = checked[:, [self.schema.index(name) for name in group]]
+            out = np.empty((len(group), 1), dtype=np.uint16)
+            _fill_plainly(codes, chosen, words, fakes, self._tables[group], out)
+            columns |= dict(zip(group, out, strict=True))
+        parts = tuple(
+            Reports(columns[name].astype(code_type(self.schema[name].size))) for name in self.labels
+        )
+        return RecordReports(self, parts, (None,) * len(parts), 1)
 
     @cached_property
     def _tables(self) -> dict[tuple[str, ...], FakeTables]:

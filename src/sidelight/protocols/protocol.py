@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
 from sidelight.foundation.bits import code_counts
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import (
     InputError,
     TooLargeError,
@@ -144,6 +145,17 @@ class Protocol(Design):
             seed: for simulation; without one the noise is secure.
             offset: the first record's position in the whole table, so that chunks of it agree.
         """
+
+    def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
+        """Return the report that a device makes of one record, shape (attributes,), from random bytes.
+
+        Its law is that of `randomise`, exactly; see `Mechanism.drawn`. Refused where no rules are laid down.
+        """
+        del record, draws
+        raise InputError(
+            f"no rules are laid down for how a device makes a report of {self.name!r} from given bytes; use "
+            "`randomise`."
+        )
 
     @abstractmethod
     def matrix(self) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Mask, Positions, Words, is_large, spans
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
 from sidelight.mechanisms import arrays
@@ -156,7 +157,15 @@ class BitFlips(CodedMechanism, Kept, Remembers):
         """
         bounds = self._bounds.tolist()
         drawn = [(int(word) * bound) >> 64 for word, bound in zip(shared, bounds, strict=True)]
-        draws, out = np.array([drawn], dtype=np.uint32), np.empty((1, self.asked), dtype=self.form.dtype)
+        return self._flipped(code, words, drawn)
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return bits of values that are drawn anew, exactly uniform, see `Mechanism`."""
+        asked = [draws.below(bound) for bound in self._bounds.tolist()]
+        return self._flipped(code, draws.words(self.asked), asked)
+
+    def _flipped(self, code: int, words: Words, asked: list[int]) -> Reports:
+        draws, out = np.array([asked], dtype=np.uint32), np.empty((1, self.asked), dtype=self.form.dtype)
         arrays.flip_bits(draws, np.array([code]), words, np.uint64(self.flip), self.size, out)
         return Reports(out)
 
