@@ -77,26 +77,54 @@ async def _trail(client, made) -> list[dict]:
     return (await client.get(f"/v1/tasks/{made.id}/trail", headers=OPERATOR)).json()["trail"]
 
 
-def test_two_phases_give_the_estimates_of_the_file_path(file: str) -> None:
+async def _uploaded(client, made, digest: str, reports, number: int = 1) -> None:
+    """Send reports as gateways do, 500 at a time."""
+    for start in range(0, len(reports), 500):
+        part = reports[start : start + 500]
+        answer = await client.post(f"{path(made, number)}/reports", json=body(digest, part))
+        assert answer.json()["counts"] == {"accepted": len(part)}
+
+
+SIZES = pytest.mark.parametrize("size", [1000, pytest.param(10_000, marks=pytest.mark.deep)])
+
+
+@SIZES
+def test_two_phases_give_the_estimates_of_the_file_path(file: str, size: int) -> None:
     made = two_phases()
-    table = people(1000)
-    first = made.design.first.randomise(table[:400], seed=1)
+    table, share = people(size), int(0.4 * size)
+    first = made.design.first.randomise(table[:share], seed=1)
 
     async def work(client) -> None:
         digest = await opened(client, made)
-        await client.post(f"{path(made)}/reports", json=body(digest, sent(made.design.first, table[:400], 1)))
+        await _uploaded(client, made, digest, sent(made.design.first, table[:share], 1))
         is_problem(await client.post(f"{path(made, 2)}/open", headers=OPERATOR), 409, "close that")
         await step(client, made, "close")
         digest = await step(client, made, "open", 2)
         parameters = sl.estimation.second_phase.learn_second_phase(made.design, first)
         document = json.loads((await client.get(path(made, 2))).content)
-        assert document["learnt"]["reports"] == 400
-        second = parameters.second.randomise(table[400:], seed=2)
-        sending = sent(parameters.second, table[400:], 2)
-        answer = await client.post(f"{path(made, 2)}/reports", json=body(digest, sending))
-        assert answer.json()["counts"] == {"accepted": 600}
+        assert document["learnt"]["reports"] == share
+        second = parameters.second.randomise(table[share:], seed=2)
+        await _uploaded(client, made, digest, sent(parameters.second, table[share:], 2), 2)
         said = (await client.get(f"{path(made, 2)}/estimates", headers=OPERATOR)).json()["estimates"]
         assert [row["frequency"] for row in said] == [row.frequency for row in sl.estimate([first, second])]
+
+    with_service(file, work)
+
+
+@SIZES
+def test_five_rounds_give_the_estimates_of_the_file_path(file: str, size: int) -> None:
+    made = task(5)
+
+    async def work(client) -> None:
+        for number in range(1, 6):
+            digest = await opened(client, made, number)
+            records = people(size, seed=number)
+            await _uploaded(client, made, digest, sent(made.design.first, records, number), number)
+            await step(client, made, "close", number)
+            await step(client, made, "publish", number)
+            said = (await client.get(f"{path(made, number)}/published")).json()["estimates"]
+            wanted = sl.estimate(made.design.first.randomise(records, seed=number))
+            assert [row["frequency"] for row in said] == [row.frequency for row in wanted]
 
     with_service(file, work)
 

@@ -13,19 +13,20 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Path, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from sidelight.foundation.strict import parsed_table
 from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
 from sidelight.service.committing import Grouping
-from sidelight.service.exports import EXPORTS, export
+from sidelight.service.exports import EXPORTS, PARQUET, export
 from sidelight.service.figures import FIGURES
 from sidelight.service.keys import operator_of
 from sidelight.service.logs import log_event, start_logs
 from sidelight.service.metrics import Metrics
 from sidelight.service.openapi import TASK_BODY, describe
+from sidelight.service.pages import add_pages
 from sidelight.service.problems import ProblemError, add_handlers, problem
 from sidelight.service.rates import Limits, Rates
 from sidelight.service.store import Store, StoredRound
@@ -93,6 +94,7 @@ def make_app(store: Store, limits: Limits | None = None, grouping: Grouping | No
     _add_public(app, collector)
     _add_operators(app, collector, bounds)
     _add_operations(app, collector, metrics)
+    add_pages(app, collector)
     describe(app)
     return app
 
@@ -223,7 +225,10 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
         entries = await collector.trail(task)
         return _json({"trail": [{**entry.data, "chain": entry.digest.hex()} for entry in entries]})
 
-    @app.get("/v1/tasks/{task}/rounds/{number}/export", tags=["operators"], dependencies=only)
+    @app.get(
+        "/v1/tasks/{task}/rounds/{number}/export", tags=["operators"], dependencies=only,
+        response_class=Response, responses={200: {"content": {PARQUET: {}, "application/json": {}}}},
+    )  # fmt: skip
     async def get_export(
         task: TaskId, number: Number,
         form: Annotated[str, Query(pattern=f"^({'|'.join(EXPORTS)})$")] = "sums",
@@ -248,7 +253,7 @@ def _add_operations(app: FastAPI, collector: Collector, metrics: Metrics) -> Non
         await collector.store.ping()
         return _json({"status": "ready"})
 
-    @app.get("/metrics", tags=["operations"])
+    @app.get("/metrics", tags=["operations"], response_class=PlainTextResponse)
     async def get_metrics() -> Response:
         """Return the figures that Prometheus reads."""
         return Response(metrics.text(), media_type=metrics.type)
