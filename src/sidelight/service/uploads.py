@@ -6,7 +6,6 @@ type, 429 for too often. Nothing about a sender is kept or logged.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +49,7 @@ class UploadIn(msgspec.Struct, forbid_unknown_fields=True):
 class AnswerOut(msgspec.Struct, omit_defaults=True):
     """What became of one report."""
 
-    id: str
+    id: bytes
     status: str
     reason: str = ""
 
@@ -166,7 +165,7 @@ def _from_arrow(body: bytes) -> tuple[str, list[Submission]]:
 
 def _written(submissions: Sequence[Submission], answers: Sequence[Answer], counts: Counter[str]) -> bytes:
     each = [
-        AnswerOut(b64encode(item.id).decode(), answer.status, answer.reason)
+        AnswerOut(item.id, answer.status, answer.reason)
         for item, answer in zip(submissions, answers, strict=True)
     ]
     return _encoder.encode(UploadOut(dict(counts), each))
