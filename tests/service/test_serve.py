@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,3 +159,11 @@ def test_a_damaged_backup_restores_nothing(place: str, tmp_path: Path) -> None:
 
     with_store(place, save)
     with_store(str(tmp_path / "other.db"), refuse)
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "asyncpg"])
+def test_without_the_extra_the_error_names_it(run, tmp_path: Path, monkeypatch, missing: str) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    shown = run("serve", tmp_path)
+    assert shown.code == 2
+    assert 'pip install "sidelight[service]"' in shown.err
