@@ -5,6 +5,7 @@ from importlib import import_module
 NAMES = (
     "commands", "leakage", "totals", "mechanisms", "longitudinal", "knowledge", "population", "calibration",
     "collection", "streaming", "labels", "attacks", "reading", "scale",
+    "service",
 )  # fmt: skip
 
 for name in NAMES:

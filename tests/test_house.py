@@ -19,7 +19,8 @@ PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
     "protocols", "ledger", "labels", "estimation", "calibration", "comparison", "transport", "advice",
-    "remedying", "learning", "attacks", "studies", "report", "project", "doctor", "cli", "__main__",
+    "remedying", "learning", "service", "attacks", "studies", "report", "project", "doctor", "cli",
+    "__main__",
 )  # fmt: skip
 
 

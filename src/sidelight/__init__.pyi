@@ -6,7 +6,7 @@ from sidelight import (
     estimation as estimation, foundation as foundation, knowledge as knowledge, labels as labels,
     leakage as leakage, learning as learning, ledger as ledger, mechanisms as mechanisms, plan as plan,
     project as project, protocols as protocols, remedying as remedying, report as report, schema as schema,
-    sources as sources, studies as studies, transport as transport,
+    service as service, sources as sources, studies as studies, transport as transport,
 )  # fmt: skip
 from sidelight.advice import advise as advise
 from sidelight.attacks import AttackResult as AttackResult, BayesAttacker as BayesAttacker, attack as attack
@@ -36,6 +36,7 @@ from sidelight.schema import (
     Attribute as Attribute, Schema as Schema, binned as binned, categorical as categorical,
     numeric as numeric,
 )  # fmt: skip
+from sidelight.service import Client as Client
 from sidelight.sources import (
     Counts as Counts, Table as Table, example as example, read as read, read_sql as read_sql,
     simulate_panel as simulate_panel,

@@ -16,8 +16,11 @@ from sidelight.cli import app
 from sidelight.cli.examples import EXAMPLES
 from sidelight.ledger import Ledger, Limit
 
-ONLY_PARSED = ("study run", "study clean", "study")
-"""Their examples would run for minutes, or remove what the user has computed."""
+ONLY_PARSED = (
+    "study run", "study clean", "study", "serve", "service", "service key", "service backup",
+    "service restore",
+)  # fmt: skip
+"""Their examples would run for minutes, or remove what the user has computed, or need a service."""
 
 
 def _commands(command: Any, path: str = "") -> dict[str, Any]:

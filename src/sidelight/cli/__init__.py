@@ -31,6 +31,8 @@ from sidelight.cli.ledger import app as ledger
 from sidelight.cli.messages import explain
 from sidelight.cli.plan import app as plan
 from sidelight.cli.project import init, run
+from sidelight.cli.serve import app as service
+from sidelight.cli.serve import serve
 from sidelight.cli.study import app as study
 from sidelight.foundation.terminal import ClosedPipeError, say
 
@@ -73,11 +75,11 @@ def _overview(context: typer.Context) -> None:
 
 _COMMANDS = (
     demo, example, init, run, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn,
-    doctor,
+    serve, doctor,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)
-for group in (plan, ledger, study, bench):
+for group in (plan, ledger, service, study, bench):
     group.callback(invoke_without_command=True, epilog=epilog(str(group.info.name)))(_overview)
     for entry in group.registered_commands:
         entry.epilog = epilog(f"{group.info.name} {entry.name}")

@@ -48,6 +48,24 @@ EXAMPLES = {
         "sidelight learn people.csv --label diabetes --epsilon 1 --model bayes -o model.json",
         "sidelight learn people.csv --label diabetes --depth 2 --draw tree.svg --seed 1",
     ),
+    "serve": ("sidelight serve", "sidelight serve inbox --port 9000"),
+    "service": (
+        "sidelight service key ada",
+        "sidelight service backup sunday.backup --passphrase secret.txt",
+    ),
+    "service task": (
+        'sidelight service task protocol.toml --purpose "To plan meals" --contact a@b.org -o task.json',
+        'sidelight service task plan.toml --purpose "To plan" --contact a@b.org --rounds 5 -o panel.json',
+    ),
+    "service key": ("sidelight service key ada", "sidelight service key ada --folder inbox"),
+    "service backup": (
+        "sidelight service backup sunday.backup",
+        "sidelight service backup sunday.backup --passphrase secret.txt",
+    ),
+    "service restore": (
+        "sidelight service restore sunday.backup --folder elsewhere",
+        "sidelight service restore sunday.backup --passphrase secret.txt --folder elsewhere",
+    ),
     "plan": (
         "sidelight plan diff even.toml plan.toml --data people.csv",
         "sidelight audit people.csv even.toml plan.toml --report plans.html",

@@ -7,7 +7,8 @@ all reports of first phases so far (iterative refinement, Corr-RR section 3.3.2)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -19,7 +20,14 @@ from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
 from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
-from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
+from sidelight.protocols.records import (
+    RecordReports,
+    RecordSums,
+    check_same,
+    joined,
+    listed,
+    reports_among,
+)
 from sidelight.protocols.two_phase import COPYING, Copying, SecondPhase, TwoPhase, origin_of
 
 Laws = dict[tuple[str, str], Whole]
@@ -37,20 +45,56 @@ def learn_second_phase(
     """
     parts = reports_among(listed(reports))
     first = _check_first(design, parts)
-    expected = people if people is not None else round(first.people * (1 - design.share) / design.share)
+    number = len(parts) if round_number is None else round_number
+    return second_phase_from(design, FirstSums.of(design, first), people, number)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstSums:
+    """All that a second phase is learnt from, added up, so that no report need be kept for it.
+
+    Attributes:
+        sums: of the first phase's reports.
+        pairs: how often each two codes of a pair of attributes were reported together, where the design
+            asks for it (`needs_pairs`); else empty.
+    """
+
+    sums: RecordSums
+    pairs: Mapping[tuple[str, str], Whole]
+
+    @classmethod
+    def of(cls, design: TwoPhase, first: RecordReports) -> FirstSums:
+        """Add reports of a first phase up."""
+        return cls(first.aggregate(), count_pairs(first) if needs_pairs(design) else {})
+
+
+def needs_pairs(design: TwoPhase) -> bool:
+    """Whether the second phase depends on how attributes go together, not on their frequencies alone."""
+    alike = len(set(design.schema.sizes)) == 1
+    return not (alike and design.method == "corr-rr" and design.groups == 1)
+
+
+def second_phase_from(
+    design: TwoPhase, first: FirstSums, people: int | None = None, round_number: int = 1
+) -> SecondPhase:
+    """Return the parameters of the second phase, learnt from the sums of the first."""
+    check_same(design.first, first.sums.protocol)
+    if first.sums.people < 1:
+        raise InputError("the first phase has no reports to learn from; raise `share`.")
+    share = design.share
+    expected = people if people is not None else round(first.sums.people * (1 - share) / share)
     check_whole("people", expected, at_least=1)
-    estimates = unbiased([first.aggregate()])
+    estimates = unbiased([first.sums])
     smooth = by_domain(design.schema, estimates, shrunken) if design.copying == "corrected" else {}
     used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
-    alike = len(set(design.schema.sizes)) == 1
-    joints = {} if alike and design.method == "corr-rr" and design.groups == 1 else _pair_joints(first)
+    joints = _pair_joints(first)
     groups = _group(design.schema.names, joints, design.groups)
     fakes: Laws = {}
     for group in groups:
         fakes |= _laws(design, group, used, joints, max(expected, 2))
-    origin = f"{origin_of(design.first)} {first.people} reports"
+    origin = f"{origin_of(design.first)} {first.sums.people} reports"
     second = FakeDataProtocol(design.schema, groups, design.epsilon, fakes, design.method, origin)
-    return SecondPhase(design, second, first.people, len(parts) if round_number is None else round_number)
+    return SecondPhase(design, second, first.sums.people, round_number)
 
 
 def _check_first(design: TwoPhase, parts: Sequence[RecordReports]) -> RecordReports:
@@ -100,17 +144,27 @@ def _copies(
     return laws
 
 
-def _pair_joints(first: RecordReports) -> Joints:
-    """Return each pair's joint: the counts of both reports, both channels inverted, projected."""
-    schema = first.protocol.schema
-    inverse = [np.linalg.inv(group.randomiser.channel.matrix()) for group in first.protocol.groups]
-    joints = {}
+def count_pairs(first: RecordReports) -> dict[tuple[str, str], Whole]:
+    """Return how often each two codes of each pair of attributes were reported together."""
+    schema, pairs = first.protocol.schema, {}
     for a, b in combinations(range(len(schema)), 2):
         shape = schema.sizes[a], schema.sizes[b]
         codes = first.parts[a].values.astype(np.intp) * shape[1] + first.parts[b].values
-        shares = np.bincount(codes, minlength=shape[0] * shape[1]).reshape(shape) / first.people
-        joint = inverse[a].T @ shares @ inverse[b]
-        joints[schema.names[a], schema.names[b]] = to_simplex(joint.reshape(-1)).reshape(shape)
+        counts = np.bincount(codes, minlength=shape[0] * shape[1]).reshape(shape)
+        pairs[schema.names[a], schema.names[b]] = counts.astype(np.int64)
+    return pairs
+
+
+def _pair_joints(first: FirstSums) -> Joints:
+    """Return each pair's joint: the counts of both reports, both channels inverted, projected."""
+    if not first.pairs:
+        return {}
+    groups = {group.label: group for group in first.sums.protocol.groups}
+    inverse = {name: np.linalg.inv(group.randomiser.channel.matrix()) for name, group in groups.items()}
+    joints = {}
+    for (a, b), counts in first.pairs.items():
+        joint = inverse[a].T @ (counts / first.sums.people) @ inverse[b]
+        joints[a, b] = to_simplex(joint.reshape(-1)).reshape(counts.shape)
     return joints
 
 

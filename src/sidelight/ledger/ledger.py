@@ -115,6 +115,11 @@ class Ledger:
             raise
 
     @property
+    def person(self) -> str:
+        """Whose ledger it is."""
+        return self._book.opening.person
+
+    @property
     def level(self) -> str | None:
         """The level of privacy that the person chose."""
         return self._book.opening.level

@@ -69,14 +69,15 @@ def protocol_from(data: Mapping[str, Any], label: str = "the protocol") -> Proto
     with naming(label):
         try:
             made = protocol_class(head.protocol)
-            return made.from_file(rest, Schema(tuple(map(_attribute, head.attribute))))
+            return made.from_file(rest, Schema(tuple(map(attribute_from, head.attribute))))
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"it is no {head.protocol!r} protocol: {error!r}.") from None
 
 
-def _attribute(item: AttributeFile) -> Attribute:
+def attribute_from(item: AttributeFile) -> Attribute:
+    """Return the attribute that `attribute_data` described."""
     edges = read_edges(item.name, item.kind, item.edges)
     merged = read_merged(item.merged)
     return Attribute(item.name, item.kind, tuple(item.values), edges, item.missing, merged)

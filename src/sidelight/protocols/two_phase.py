@@ -21,7 +21,7 @@ from sidelight.foundation.strict import Strict, read_data, versioned, write_data
 from sidelight.protocols import files
 from sidelight.protocols.direct import Split, spl
 from sidelight.protocols.fake_data import FakeDataProtocol
-from sidelight.protocols.protocol import Design, check_budget
+from sidelight.protocols.protocol import Design, Protocol, check_budget
 from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
 from sidelight.schema import Schema
 
@@ -71,6 +71,10 @@ class TwoPhase(Design):
         """What the first phase's reports say about this collection."""
         return FirstPhase(method=self.method, epsilon=self.epsilon, share=self.share)
 
+    def to_data(self) -> dict[str, Any]:
+        """Return the design without its schema as plain data."""
+        return {name: value for name, value in vars(self).items() if name in DesignFile.model_fields}
+
     def in_first(self, people: int, offset: int = 0) -> Mask:
         """Return who takes part in the first phase, by position; the choice is public and always the same."""
         return _in_first(self.share, people, offset)
@@ -99,10 +103,7 @@ class SecondPhase:
         """Write the parameters to a .toml or .json file."""
         second = files.protocol_data(self.second)
         head = {"version": PARAMETERS_VERSION, "round": self.round_number, "reports": self.reports}
-        design = {
-            name: value for name, value in vars(self.design).items() if name in _DesignFile.model_fields
-        }
-        return write_data({**head, "design": design, "second": second}, path)
+        return write_data({**head, "design": self.design.to_data(), "second": second}, path)
 
     @classmethod
     def read(cls, path: str | Path) -> SecondPhase:
@@ -111,14 +112,19 @@ class SecondPhase:
         files.check_kind(data, str(path), "parameters")
         parsed = versioned(_ParametersFile, data, str(path), PARAMETERS_VERSION, "parameter file")
         second = files.protocol_from(parsed.second, f"{path}: second")
-        if not isinstance(second, FakeDataProtocol):
-            raise InputError(f"{path}: the second phase must hide its choice, got {second.name!r}.")
         try:
             design = TwoPhase(second.schema, **dict(parsed.design))
-            _check_agrees(design, second)
+            return cls.of(design, second, parsed.reports, parsed.round)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        return cls(design, second, parsed.reports, parsed.round)
+
+    @classmethod
+    def of(cls, design: TwoPhase, second: Protocol, reports: int, round_number: int = 1) -> SecondPhase:
+        """Return a protocol that others may have made as the second phase of a design, or raise."""
+        if not isinstance(second, FakeDataProtocol):
+            raise InputError(f"the second phase must hide its choice, got {second.name!r}.")
+        _check_agrees(design, second)
+        return cls(design, second, reports, round_number)
 
 
 def phase_rows(reports: RecordReports, people: int, parameters: SecondPhase | None = None) -> Mask | None:
@@ -157,7 +163,9 @@ def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
         raise InputError("the second phase was not learnt from this design's first phase; learn again.")
 
 
-class _DesignFile(Strict):
+class DesignFile(Strict):
+    """A design without its schema, as files have it."""
+
     epsilon: float
     method: Method
     copying: Copying
@@ -169,5 +177,5 @@ class _ParametersFile(Strict):
     version: int
     round: int = Field(ge=1)
     reports: int = Field(ge=1)
-    design: _DesignFile
+    design: DesignFile
     second: dict[str, Any]

@@ -1,0 +1,236 @@
+"""A device's side: fetch a task, check it, spend by the ledger, randomise here, send until it is answered.
+
+What leaves the device is one report a round, made once. It is reserved in the person's ledger before it is
+sent, and the same bytes are sent again until the server has answered, whatever crashes in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sidelight.foundation.arrays import AnyCodes
+from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.modules import require
+from sidelight.foundation.strict import Strict, validated
+from sidelight.ledger import Charge, Ledger, Question
+from sidelight.protocols.protocol import Protocol
+from sidelight.service.canonical import canonical, check_digest
+from sidelight.service.rounds import Round, read_round
+from sidelight.service.task import Task, read_task
+from sidelight.transport.wire import Wire
+
+if TYPE_CHECKING:
+    import httpx
+
+_AGAIN = (408, 425, 429)
+"""The refusals after which the same upload may be taken."""
+_WORDS = 2.0**64
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a task would ask of this person now, to be shown before anything is sent.
+
+    Attributes:
+        task: the whole task, with its purpose and whom to ask.
+        round: which is open; None if there is none that this device takes part in.
+        question: what the ledger would be charged.
+    """
+
+    task: Task
+    round: Round | None
+    question: Question | None
+
+
+class _RoundData(Strict):
+    round: int
+    state: str
+    digest: str | None
+    sums: str | None
+    published: str | None
+    is_retired: bool
+
+
+class _StateData(Strict):
+    task: str
+    rounds: list[_RoundData]
+
+
+class Client:
+    """A device that answers the tasks of one service, on one person's ledger.
+
+    It is a context: `with Client(url, ledger) as client`. The ledger stays open; it is the caller's.
+    """
+
+    def __init__(
+        self, url: str, ledger: Ledger, *, transport: httpx.BaseTransport | None = None, timeout: float = 30.0
+    ) -> None:
+        """Take the service's address and the person's ledger.
+
+        Args:
+            url: such as https://collect.example.org.
+            ledger: which is open.
+            transport: instead of the network, for tests.
+            timeout: after so many seconds a server is taken to be away.
+        """
+        package = require("httpx", "service", "the client of a service")
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+            raise invalid("url", "the address of a service, https://...", url)
+        self.ledger = ledger
+        # No name of the client, and no cookies: nothing about the device.
+        headers = {"User-Agent": "sidelight", "Accept": "application/json"}
+        self._http: httpx.Client = package.Client(
+            base_url=url, headers=headers, timeout=timeout, transport=transport, trust_env=transport is None
+        )
+        self._away: type[Exception] = package.HTTPError
+        self._answers: dict[tuple[str, int], str] = {}
+
+    def task(self, name: str) -> Task:
+        """Return a task by its id, after checking that it is the one."""
+        digest = check_digest("task", name)
+        return read_task(self._get(f"/v1/tasks/{digest}"), digest)
+
+    def offer(self, name: str) -> Offer:
+        """Return what a task asks now; raise if the ledger would refuse it. Nothing is spent or sent."""
+        task = self.task(name)
+        number = self._open_round(task)
+        if number is None:
+            return Offer(task, None, None)
+        found = read_round(task, number, self._get(f"/v1/tasks/{name}/rounds/{number}"))
+        question = question_of(found)
+        self.ledger.check(question)
+        return Offer(task, found, question)
+
+    def answer(self, name: str, record: Mapping[str, str | int], token: str | None = None) -> str | None:
+        """Answer the open round of a task with a person's record: the label or the code of each attribute.
+
+        A task that asks for one-time tokens needs a `token`.
+
+        Returns the server's word for the report, such as "accepted" or "closed"; None where no round is open
+        in which this device takes part. A round that has been answered is not answered again. An OSError
+        says that the server cannot be reached: `resume` sends the same bytes later.
+        """
+        offer = self.offer(name)
+        if offer.round is None or offer.question is None:
+            return None
+        found, codes = offer.round, codes_of(offer.task, record)
+        self.ledger.answer(offer.question, lambda _: upload_of(found, codes, token), self._send)
+        return self._answers.get(offer.question.key, "answered before")
+
+    def resume(self) -> None:
+        """Send whatever may not have arrived."""
+        self.ledger.resume(self._send)
+
+    def _open_round(self, task: Task) -> int | None:
+        """Return the open round that this device takes part in; the lowest one."""
+        data = json.loads(self._get(f"/v1/tasks/{task.id}/state"))
+        state = validated(_StateData, data, "the state of the task")
+        numbers = [item.round for item in state.rounds if item.state == "open"]
+        phased = task.design.two_phase
+        if phased is not None:
+            own = 1 if takes_first(self.ledger.person, task.id, phased.share) else 2
+            numbers = [number for number in numbers if number == own]
+        return numbers[0] if numbers else None
+
+    def _get(self, path: str) -> bytes:
+        try:
+            answer = self._http.get(path)
+        except self._away as error:
+            raise ConnectionError(f"the service cannot be reached: {error}") from None
+        if answer.status_code != 200:
+            raise _refusal(answer)
+        return answer.content
+
+    def _send(self, question: Question, report: bytes) -> None:
+        """Send a report; return once its answer is final."""
+        path = f"/v1/tasks/{question.task}/rounds/{question.round}/reports"
+        try:
+            answer = self._http.post(path, content=report, headers={"Content-Type": "application/json"})
+        except self._away as error:
+            raise ConnectionError(f"the service cannot be reached: {error}") from None
+        if answer.status_code >= 500 or answer.status_code in _AGAIN:
+            raise ConnectionError(f"the service answered {answer.status_code}; try again later.")
+        word = "refused"
+        if answer.status_code == 200:
+            word = str(answer.json()["answers"][0]["status"])
+        self._answers[question.key] = word
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def takes_first(person: str, task: str, share: float) -> bool:
+    """Return whether a device takes part in the first of two phases: the same for ever, and its own secret.
+
+    The person's name in the ledger never leaves the device; whom it is drawn for nobody else can tell.
+    """
+    drawn = hashlib.sha256(f"{len(person)}:{person}{task}".encode()).digest()
+    return int.from_bytes(drawn[:8], "little") < share * _WORDS
+
+
+def question_of(found: Round) -> Question:
+    """Return what a round's report is charged with: the budget of a whole record."""
+    protocol: Protocol = found.protocol
+    if protocol.delta:
+        raise InputError(
+            f"the protocol {protocol.name!r} keeps its budget but for a probability of {protocol.delta:g}; a "
+            "ledger counts pure budgets only."
+        )
+    names = ", ".join(protocol.schema.names)
+    return Question(found.task, found.number, (Charge.of(names, protocol.name, protocol.epsilon),))
+
+
+def codes_of(task: Task, record: Mapping[str, str | int]) -> AnyCodes:
+    """Return a record as one row of codes, or raise if it is none of the task's."""
+    schema = task.design.schema
+    if not isinstance(record, Mapping) or set(record) != set(schema.names):
+        given = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
+        raise InputError(f"`record` must have a value for {', '.join(schema.names)}, got {given}.")
+    codes = []
+    for attribute in schema:
+        value = record[attribute.name]
+        if isinstance(value, str):
+            codes.append(attribute.code(value))
+        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < attribute.size:
+            codes.append(value)
+        else:
+            raise invalid(attribute.name, f"a label, or a code from 0 to {attribute.size - 1}", value)
+    return np.array([codes], dtype=np.uint16)
+
+
+def upload_of(found: Round, codes: AnyCodes, token: str | None = None) -> bytes:
+    """Return the upload of one person's report, with secure noise and a random id, to the byte."""
+    (payload,) = Wire(found.protocol).pack(found.protocol.randomise(codes))
+    report: dict[str, Any] = {
+        "id": b64encode(os.urandom(16)).decode(), "report": b64encode(payload).decode(),
+        **({} if token is None else {"token": token}),
+    }  # fmt: skip
+    return canonical({"round": found.digest, "reports": [report]})
+
+
+def _refusal(answer: httpx.Response) -> Exception:
+    if answer.status_code >= 500 or answer.status_code in _AGAIN:
+        return ConnectionError(f"the service answered {answer.status_code}; try again later.")
+    try:
+        detail = str(answer.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = "it does not say why"
+    return InputError(f"the service refused with {answer.status_code}: {detail}")

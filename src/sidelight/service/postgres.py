@@ -1,0 +1,159 @@
+"""The store for several workers and hosts: PostgreSQL, through asyncpg.
+
+READ COMMITTED is enough: the primary key of ids decides who came first, and uploads share the round's row
+lock, which closing takes alone. Ids are partitioned by round, so that a retired round is dropped whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import asyncpg
+
+from sidelight.foundation.errors import InputError
+from sidelight.service.errors import StoreError
+from sidelight.service.migrating import BASE, LOCK, migration
+from sidelight.service.sql import Row, Session, SqlStore
+
+MOST_CONNECTIONS = 8
+COMMAND_SECONDS = 60.0
+_AWAY = (
+    OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError, asyncpg.PostgresIOError, TimeoutError,
+)  # fmt: skip
+
+
+class PostgresStore(SqlStore):
+    """A store in a PostgreSQL database, named by its URL."""
+
+    shards: ClassVar[int] = 8
+
+    def __init__(self, url: str) -> None:
+        """Take a URL such as postgresql://user@host/database; `open` connects."""
+        self.url = url
+        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+
+    async def open(self) -> None:
+        """Connect, and bring the tables up to date."""
+        try:
+            await _upgrade(self.url)
+            self._pool = await asyncpg.create_pool(
+                self.url, min_size=1, max_size=MOST_CONNECTIONS, command_timeout=COMMAND_SECONDS
+            )
+        except ValueError as error:
+            raise InputError(f"the URL of the store cannot be used: {error}.") from None
+        except asyncpg.InvalidAuthorizationSpecificationError as error:
+            raise InputError(f"PostgreSQL does not let us in: {error}.") from None
+        except asyncpg.InvalidCatalogNameError as error:
+            raise InputError(f"{error}; create it first: createdb.") from None
+        except _AWAY as error:
+            raise _gone(error) from None
+
+    async def close(self) -> None:
+        """Close all connections once their transactions are over."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """Return a transaction that writes, see `SqlStore.session`."""
+        async with self._begun("read_committed") as session:
+            yield session
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Session]:
+        """Return a transaction that reads, see `SqlStore.snapshot`."""
+        async with self._begun("repeatable_read") as session:
+            yield session
+
+    @asynccontextmanager
+    async def _begun(self, isolation: Any) -> AsyncIterator[Session]:
+        if self._pool is None:
+            raise StoreError("the store is closed.")
+        try:
+            async with self._pool.acquire() as connection, connection.transaction(isolation=isolation):
+                yield PostgresSession(connection)
+        except (*_AWAY, asyncpg.DeadlockDetectedError) as error:
+            raise _gone(error) from None
+
+
+async def _upgrade(url: str) -> None:
+    """Bring the tables up to date."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+            named = await connection.fetchval("SELECT to_regclass('alembic_version')")
+            row = await connection.fetchrow("SELECT version_num FROM alembic_version") if named else None
+            for statement in migration("postgresql", row[0] if row else BASE):
+                await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _gone(error: BaseException) -> StoreError:
+    return StoreError(f"PostgreSQL does not answer: {type(error).__name__}: {error}.")
+
+
+class PostgresSession(Session):
+    """A transaction of PostgreSQL."""
+
+    shared: ClassVar[str] = " FOR SHARE"
+    alone: ClassVar[str] = " FOR UPDATE"
+
+    def __init__(self, connection: Any) -> None:
+        """Take a connection in a transaction."""
+        self._connection = connection
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        """Run a statement, see `Session.fetch`."""
+        rows: list[Row] = await self._connection.fetch(sql, *arguments)
+        return rows
+
+    async def many(self, sql: str, rows: Sequence[Row]) -> None:
+        """Run a statement for each row."""
+        await self._connection.executemany(sql, rows)
+
+    async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
+        """Add ids, see `Session.add_ids`."""
+        sql = "INSERT INTO ids (round, id) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING id"
+        return {row[0] for row in await self.fetch(sql, key, list(ids))}
+
+    async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
+        """Return which ids are there."""
+        sql = "SELECT id FROM ids WHERE round = $1 AND id = ANY($2::bytea[])"
+        return {row[0] for row in await self.fetch(sql, key, list(ids))}
+
+    async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
+        """Remove ids."""
+        await self.fetch("DELETE FROM ids WHERE round = $1 AND id = ANY($2::bytea[])", key, list(ids))
+
+    async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
+        """Remove tokens, see `Session.take_tokens`."""
+        # Locked in one order first: a DELETE takes them as it finds them.
+        await self.fetch(
+            "SELECT hash FROM tokens WHERE round = $1 AND hash = ANY($2::bytea[]) ORDER BY hash FOR UPDATE",
+            key, list(hashes),
+        )  # fmt: skip
+        sql = "DELETE FROM tokens WHERE round = $1 AND hash = ANY($2::bytea[]) RETURNING hash"
+        return {row[0] for row in await self.fetch(sql, key, list(hashes))}
+
+    async def prepare_round(self, key: int) -> None:
+        """Make the partition of a round's ids."""
+        await self._connection.execute(
+            f"CREATE TABLE IF NOT EXISTS ids_{int(key)} PARTITION OF ids FOR VALUES IN ({int(key)})"
+        )
+
+    async def drop_round(self, key: int) -> None:
+        """Drop the partition of a round's ids."""
+        await self._connection.execute(f"DROP TABLE IF EXISTS ids_{int(key)}")
+
+    async def after_load(self) -> None:
+        """Set the sequences after the highest keys."""
+        for table, column in (("rounds", "key"), ("tasks", "place")):
+            await self.fetch(
+                f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"
+            )

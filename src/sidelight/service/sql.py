@@ -1,0 +1,373 @@
+"""What both stores do, in the SQL that both know; sessions know the rest."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ClassVar
+
+from sidelight.foundation.arrays import Whole
+from sidelight.foundation.errors import InputError
+from sidelight.service.errors import ConflictError, NotFoundError
+from sidelight.service.store import AddUp, Decide, Outcome, Step, Store, StoredRound, Submission
+from sidelight.service.tally import add_rows, row_bytes, row_from
+from sidelight.service.task import Terms
+from sidelight.service.trail import Change, Entry, next_entry
+
+TABLES = {
+    "tasks": "place, id, document",
+    "rounds": "key, task, number, state, document, digest, sums, published, published_digest, is_retired",
+    "trail": "task, number, body, digest",
+    "sums": "round, shard, people, cells",
+    "ids": "round, id",
+    "reports": "round, id, payload",
+    "tokens": "round, hash",
+    "keys": "name, hash",
+}
+"""What is kept, in the order in which it can be written again."""
+_ROUND = TABLES["rounds"]
+Row = Sequence[Any]
+
+
+class Session(ABC):
+    """One transaction. SQL is written for PostgreSQL, with $1 for the first argument."""
+
+    shared: ClassVar[str] = ""
+    """What a SELECT ends with that keeps a round as it is, others doing the same."""
+    alone: ClassVar[str] = ""
+    """What a SELECT ends with that keeps all others away."""
+
+    @abstractmethod
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        """Run one statement and return its rows."""
+
+    @abstractmethod
+    async def many(self, sql: str, rows: Sequence[Row]) -> None:
+        """Run one statement for each row."""
+
+    @abstractmethod
+    async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
+        """Add ids to a round, and return those that were not there."""
+
+    @abstractmethod
+    async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
+        """Return which ids a round has."""
+
+    @abstractmethod
+    async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
+        """Remove ids that this transaction added."""
+
+    @abstractmethod
+    async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
+        """Remove the hashes of tokens, and return those that were there."""
+
+    async def prepare_round(self, key: int) -> None:  # noqa: B027 - not all need it
+        """Make room for a round's ids."""
+
+    async def drop_round(self, key: int) -> None:
+        """Remove all of a round's ids."""
+        await self.fetch("DELETE FROM ids WHERE round = $1", key)
+
+    async def after_load(self) -> None:  # noqa: B027 - not all need it
+        """Let new rounds have keys after those that were loaded."""
+
+
+class SqlStore(Store):
+    """A store whose sessions speak SQL."""
+
+    shards: ClassVar[int] = 1
+    """In how many rows a round's sums are kept, so that writers do not queue for one."""
+
+    @abstractmethod
+    def session(self) -> AbstractAsyncContextManager[Session]:
+        """Return a transaction that may write: committed at the end, rolled back by an exception."""
+
+    async def ping(self) -> None:
+        """Ask for nothing, see `Store.ping`."""
+        async with self.session() as session:
+            await session.fetch("SELECT 1")
+
+    async def add_task(self, task: str, document: bytes, rounds: int, time: int) -> bool:
+        """Keep a task, see `Store.add_task`."""
+        async with self.session() as session:
+            made = await session.fetch(
+                "INSERT INTO tasks (id, document) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING RETURNING id",
+                task, document,
+            )  # fmt: skip
+            if made:
+                drafts = [(task, number, "draft", False) for number in range(1, rounds + 1)]
+                await session.many(
+                    "INSERT INTO rounds (task, number, state, is_retired) VALUES ($1, $2, $3, $4)", drafts
+                )
+                await _append(session, task, time, Change("made", {"task": task}))
+            return bool(made)
+
+    async def task(self, task: str) -> bytes | None:
+        """Return a task's document, see `Store.task`."""
+        async with self.session() as session:
+            rows = await session.fetch("SELECT document FROM tasks WHERE id = $1", task)
+        return bytes(rows[0][0]) if rows else None
+
+    async def tasks(self) -> list[str]:
+        """Return the ids of all tasks."""
+        async with self.session() as session:
+            return [row[0] for row in await session.fetch("SELECT id FROM tasks ORDER BY place")]
+
+    async def rounds(self, task: str) -> list[StoredRound]:
+        """Return the rounds of a task."""
+        async with self.session() as session:
+            rows = await session.fetch(f"SELECT {_ROUND} FROM rounds WHERE task = $1 ORDER BY number", task)
+        return [_stored(row) for row in rows]
+
+    async def change(self, task: str, number: int, time: int, decide: Decide) -> StoredRound:
+        """Change a round, see `Store.change`."""
+        async with self.session() as session:
+            await _lock_task(session, task)
+            before = await _locked(session, task, number)
+            step = decide(before, await _row(session, before.key))
+            if step is None:
+                return before
+            await _apply(session, before, step, self.shards)
+            await _append(session, task, time, step.change)
+            return await _locked(session, task, number)
+
+    async def retire(self, task: str, number: int, time: int) -> None:
+        """Drop a round, see `Store.retire`."""
+        async with self.session() as session:
+            await _lock_task(session, task)
+            before = await _locked(session, task, number)
+            if before.is_retired:
+                return
+            if before.state != "published":
+                raise ConflictError(f"round {number} is {before.state}; publish it before it is retired.")
+            await session.fetch("UPDATE rounds SET is_retired = $2 WHERE key = $1", before.key, True)
+            await session.drop_round(before.key)
+            for table in ("sums", "reports", "tokens"):
+                await session.fetch(f"DELETE FROM {table} WHERE round = $1", before.key)
+            await _append(session, task, time, Change("retired", {"round": number}))
+
+    async def accept(
+        self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
+    ) -> list[Outcome]:
+        """Count submissions, see `Store.accept`."""
+        async with self.session() as session:
+            # A quota is exact only if nobody else counts meanwhile.
+            lock = session.shared if terms.most_reports is None else session.alone
+            rows = await session.fetch(f"SELECT state FROM rounds WHERE key = $1{lock}", key)
+            if not rows or rows[0][0] == "draft":
+                raise ConflictError("the round is not open yet; come back when it is.")
+            # In one order, so that two processes with the same ids wait for each other and not in a circle.
+            ids = sorted(item.id for item in submissions)
+            if rows[0][0] != "open":
+                known = await session.known_ids(key, ids)
+                return ["repeated" if item.id in known else "closed" for item in submissions]
+            outcomes = await _claim(session, key, submissions, terms, await session.add_ids(key, ids))
+            counted = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
+            if counted:
+                await self._add(session, key, add_up(counted))
+                if terms.keeps_reports:
+                    kept = [(key, submissions[place].id, submissions[place].payload) for place in counted]
+                    await session.many("INSERT INTO reports (round, id, payload) VALUES ($1, $2, $3)", kept)
+            return outcomes
+
+    async def _add(self, session: Session, key: int, row: Whole) -> None:
+        shard = secrets.randbelow(self.shards)
+        where = "WHERE round = $1 AND shard = $2"
+        found = await session.fetch(f"SELECT cells FROM sums {where}{session.alone}", key, shard)
+        total = add_rows(row_from(found[0][0]), row)
+        await session.fetch(
+            f"UPDATE sums SET people = $3, cells = $4 {where}", key, shard, int(total[0]), row_bytes(total)
+        )
+
+    async def sums(self, key: int) -> Whole | None:
+        """Return a round's row, see `Store.sums`."""
+        async with self.session() as session:
+            return await _row(session, key)
+
+    async def add_tokens(self, task: str, number: int, hashes: Sequence[bytes], time: int) -> None:
+        """Keep the hashes of tokens, see `Store.add_tokens`."""
+        async with self.session() as session:
+            await _lock_task(session, task)
+            found = await _locked(session, task, number)
+            if found.state in ("closed", "published"):
+                raise ConflictError(f"round {number} is {found.state}; it needs no more tokens.")
+            rows = [(found.key, item) for item in hashes]
+            await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", rows)
+            said = {"round": number, "count": len(hashes)}
+            await _append(session, task, time, Change("tokens", said))
+
+    async def reports(self, key: int, step: int = 10_000) -> AsyncIterator[list[bytes]]:
+        """Return the kept reports, see `Store.reports`."""
+        last = b""
+        while True:
+            async with self.session() as session:
+                rows = await session.fetch(
+                    "SELECT id, payload FROM reports WHERE round = $1 AND id > $2 ORDER BY id LIMIT $3",
+                    key, last, step,
+                )  # fmt: skip
+            if not rows:
+                return
+            yield [bytes(row[1]) for row in rows]
+            last = bytes(rows[-1][0])
+
+    async def trail(self, task: str) -> list[Entry]:
+        """Return the trail of a task."""
+        async with self.session() as session:
+            rows = await session.fetch(
+                "SELECT number, body, digest FROM trail WHERE task = $1 ORDER BY number", task
+            )
+        return [Entry(row[0], bytes(row[1]), bytes(row[2])) for row in rows]
+
+    async def add_key(self, name: str, key_hash: bytes) -> None:
+        """Keep a key's hash, see `Store.add_key`."""
+        async with self.session() as session:
+            await session.fetch(
+                "INSERT INTO keys (name, hash) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET "
+                "hash = excluded.hash", name, key_hash,
+            )  # fmt: skip
+
+    async def keys(self) -> dict[str, bytes]:
+        """Return the hashes of all operators' keys."""
+        async with self.session() as session:
+            return {row[0]: bytes(row[1]) for row in await session.fetch("SELECT name, hash FROM keys")}
+
+    async def dump(self, step: int = 1000) -> AsyncIterator[tuple[str, list[list[Any]]]]:
+        """Return everything, see `Store.dump`."""
+        async with self.snapshot() as session:
+            for table, columns in TABLES.items():
+                first, second = columns.split(", ")[:2]  # which every row has alone
+                after: Row = ()
+                while True:
+                    where = f"WHERE ({first}, {second}) > ($2, $3)" if after else ""
+                    sql = f"SELECT {columns} FROM {table} {where} ORDER BY {first}, {second} LIMIT $1"
+                    if not (rows := await session.fetch(sql, step, *after)):
+                        break
+                    yield table, [list(row) for row in rows]
+                    after = tuple(rows[-1][:2])
+
+    @abstractmethod
+    def snapshot(self) -> AbstractAsyncContextManager[Session]:
+        """Return a transaction that reads, and sees everything as of one moment."""
+
+    async def load(self, rows: AsyncIterator[tuple[str, list[list[Any]]]], time: int) -> None:
+        """Take a dump over, see `Store.load`."""
+        async with self.session() as session:
+            if await session.fetch("SELECT id FROM tasks LIMIT 1"):
+                raise InputError("the store holds tasks already; restore into an empty one.")
+            await session.fetch("DELETE FROM keys")
+            tasks = []
+            async for table, chunk in rows:
+                if table not in TABLES:
+                    raise InputError(f"the backup has a table {table!r} that this Sidelight does not know.")
+                names = TABLES[table].split(", ")
+                if table == "rounds":
+                    chunk = [[*row[:-1], bool(row[-1])] for row in chunk]  # SQLite has no such type
+                    await _prepare(session, [row[0] for row in chunk])
+                marks = ", ".join(f"${place}" for place in range(1, len(names) + 1))
+                await session.many(f"INSERT INTO {table} ({TABLES[table]}) VALUES ({marks})", chunk)
+                tasks += [row[1] for row in chunk] if table == "tasks" else []
+            for task in tasks:
+                await _append(session, task, time, Change("restored"))
+            await _spread(session, self.shards)
+            await session.after_load()
+
+
+async def _spread(session: Session, shards: int) -> None:
+    """Give every round of a loaded backup the shards that this store has."""
+    sizes = "SELECT round, max(length(cells)) FROM sums GROUP BY round"
+    rows = [
+        (key, shard, 0, bytes(size)) for key, size in await session.fetch(sizes) for shard in range(shards)
+    ]
+    await session.many(
+        "INSERT INTO sums (round, shard, people, cells) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", rows
+    )
+
+
+async def _prepare(session: Session, keys: Sequence[int]) -> None:
+    for key in keys:
+        await session.prepare_round(key)
+
+
+async def _claim(
+    session: Session, key: int, submissions: Sequence[Submission], terms: Terms, fresh: set[bytes]
+) -> list[Outcome]:
+    """Return what becomes of submissions whose fresh ids were added, and drop those that are refused."""
+    outcomes: list[Outcome] = ["accepted" if item.id in fresh else "repeated" for item in submissions]
+    if terms.most_reports is not None:
+        people = await session.fetch("SELECT sum(people) FROM sums WHERE round = $1", key)
+        room = terms.most_reports - int(people[0][0])
+        for place, outcome in enumerate(outcomes):
+            if outcome == "accepted" and room <= 0:
+                outcomes[place] = "over quota"
+            room -= outcomes[place] == "accepted"
+    if terms.needs_token:
+        wanted = sorted({item.token or b"" for item, outcome in zip(submissions, outcomes, strict=True)
+                         if outcome == "accepted"})  # fmt: skip
+        left = await session.take_tokens(key, wanted)
+        for place, item in enumerate(submissions):
+            if outcomes[place] == "accepted":
+                if item.token not in left:
+                    outcomes[place] = "bad token"
+                left.discard(item.token or b"")
+    refused = [item.id for item, outcome in zip(submissions, outcomes, strict=True)
+               if outcome not in ("accepted", "repeated")]  # fmt: skip
+    if refused:
+        await session.drop_ids(key, refused)
+    return outcomes
+
+
+async def _apply(session: Session, before: StoredRound, step: Step, shards: int) -> None:
+    names = ["state", *step.values]
+    marks = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, start=2))
+    await session.fetch(
+        f"UPDATE rounds SET {marks} WHERE key = $1", before.key, step.state, *step.values.values()
+    )
+    if step.cells:
+        await session.prepare_round(before.key)
+        empty = bytes(8 * step.cells)
+        rows = [(before.key, shard, 0, empty) for shard in range(shards)]
+        await session.many("INSERT INTO sums (round, shard, people, cells) VALUES ($1, $2, $3, $4)", rows)
+
+
+async def _lock_task(session: Session, task: str) -> None:
+    """Keep others from changing the task: its trail has one end."""
+    if not await session.fetch(f"SELECT id FROM tasks WHERE id = $1{session.alone}", task):
+        raise NotFoundError(f"there is no task {task}.")
+
+
+async def _locked(session: Session, task: str, number: int) -> StoredRound:
+    sql = f"SELECT {_ROUND} FROM rounds WHERE task = $1 AND number = $2{session.alone}"
+    rows = await session.fetch(sql, task, number)
+    if not rows:
+        raise NotFoundError(f"the task {task} has no round {number}.")
+    return _stored(rows[0])
+
+
+def _stored(row: Row) -> StoredRound:
+    key, task, number, state, document, digest, sums, published, published_digest, is_retired = row
+    return StoredRound(
+        key, task, number, state, None if document is None else bytes(document), sums,
+        None if published is None else bytes(published), (digest, published_digest), bool(is_retired),
+    )  # fmt: skip
+
+
+async def _row(session: Session, key: int) -> Whole | None:
+    total: Whole | None = None
+    for (cells,) in await session.fetch("SELECT cells FROM sums WHERE round = $1 ORDER BY shard", key):
+        part = row_from(cells)
+        total = part if total is None else add_rows(total, part)
+    return total
+
+
+async def _append(session: Session, task: str, time: int, change: Change) -> None:
+    rows = await session.fetch(
+        "SELECT number, body, digest FROM trail WHERE task = $1 ORDER BY number DESC LIMIT 1", task
+    )
+    last = Entry(rows[0][0], bytes(rows[0][1]), bytes(rows[0][2])) if rows else None
+    entry = next_entry(last, time, change)
+    await session.fetch(
+        "INSERT INTO trail (task, number, body, digest) VALUES ($1, $2, $3, $4)",
+        task, entry.number, entry.body, entry.digest,
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""The lean route: uploads of reports, parsed by msgspec straight from bytes, answered report by report.
+
+Whatever comes, the answer is a refusal in words: 400 for what is no upload, 413 for too much, 415 for another
+type, 429 for too often. Nothing about a sender is kept or logged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated
+
+import msgspec
+import pyarrow as pa
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from sidelight.service.collector import Collector, hash_token
+from sidelight.service.committing import Answer
+from sidelight.service.metrics import Metrics
+from sidelight.service.problems import ProblemError
+from sidelight.service.rates import Limits, Rates
+from sidelight.service.store import ID_BYTES, Submission
+
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+_DIGITS = 7
+_Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
+_Token = Annotated[str, msgspec.Meta(max_length=100)]
+
+
+class ReportIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A report as JSON has it; bytes are in base 64."""
+
+    id: _Id
+    report: bytes
+    token: _Token | None = None
+
+
+class UploadIn(msgspec.Struct, forbid_unknown_fields=True):
+    """An upload: the digest of the round that the reports were made for, and the reports."""
+
+    round: str
+    reports: list[ReportIn]
+
+
+class AnswerOut(msgspec.Struct, omit_defaults=True):
+    """What became of one report."""
+
+    id: bytes
+    status: str
+    reason: str = ""
+
+
+class UploadOut(msgspec.Struct):
+    """The answer to an upload: how many reports got which answer, and each of them in its order."""
+
+    counts: dict[str, int]
+    answers: list[AnswerOut]
+
+
+_decoder = msgspec.json.Decoder(UploadIn)
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, eq=False)
+class Uploads:
+    """What the route needs."""
+
+    collector: Collector
+    limits: Limits
+    rates: Rates
+    metrics: Metrics
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one upload."""
+        # An address is looked at to count how often it asks, and forgotten.
+        address = request.client.host if request.client else ""
+        if wait := self.rates.wait(address):
+            raise ProblemError(429, "Too many requests from one address; come back later.", wait)
+        body = await read_body(request, self.limits.body)
+        start = perf_counter()
+        digest, submissions = self._parsed(request, body)
+        task, number = request.path_params["task"], request.path_params["number"]
+        if not (number.isascii() and number.isdigit() and len(number) <= _DIGITS):
+            raise ProblemError(404, "A round has a number.")
+        answers = await self.collector.upload(task, int(number), digest, submissions)
+        self.metrics.seconds.observe(perf_counter() - start)
+        counts = Counter(answer.status for answer in answers)
+        for status, count in counts.items():
+            self.metrics.reports.labels(status).inc(count)
+        return Response(_written(submissions, answers, counts), media_type=JSON)
+
+    def _parsed(self, request: Request, body: bytes) -> tuple[str, list[Submission]]:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == JSON:
+            digest, submissions = _from_json(body)
+        elif kind == ARROW:
+            digest, submissions = _from_arrow(body)
+        else:
+            raise ProblemError(415, f"An upload is {JSON} or {ARROW}.")
+        if len(submissions) > self.limits.reports:
+            raise ProblemError(
+                413, f"An upload has at most {self.limits.reports} reports; send fewer at once."
+            )
+        return digest, submissions
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Return what a request holds, refused as soon as it is known to be too much."""
+    too_large = ProblemError(413, f"A request has at most {most} bytes; send less at once.")
+    stated = request.headers.get("content-length", "0")
+    if not stated.isdigit() or int(stated) > most:
+        raise too_large
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise too_large
+            parts.append(part)
+    except ClientDisconnect:
+        raise ProblemError(400, "The request ended before its last byte.") from None
+    return b"".join(parts)
+
+
+def _from_json(body: bytes) -> tuple[str, list[Submission]]:
+    try:
+        upload = _decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(400, f"The upload cannot be read: {error}.") from None
+    return upload.round, [
+        Submission(item.id, item.report, None if item.token is None else hash_token(item.token))
+        for item in upload.reports
+    ]
+
+
+def _from_arrow(body: bytes) -> tuple[str, list[Submission]]:
+    """Read an Arrow stream with the columns id, report and perhaps token; its metadata name the round."""
+    try:
+        with pa.ipc.open_stream(body) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+        columns = {name: table.column(name).to_pylist() for name in table.column_names}
+        digest = (table.schema.metadata or {}).get(b"round", b"").decode()
+    except (pa.ArrowException, ValueError, OSError, MemoryError, TypeError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ProblemError(400, f"The upload is no Arrow stream: {reason}.") from None
+    if not {"id", "report"} <= columns.keys() <= {"id", "report", "token"}:
+        raise ProblemError(
+            400, "An Arrow upload has the columns id and report, and token where one is needed."
+        )
+    tokens = columns.get("token", [None] * table.num_rows)
+    made = []
+    for name, report, token in zip(columns["id"], columns["report"], tokens, strict=True):
+        if not isinstance(name, bytes) or len(name) != ID_BYTES or not isinstance(report, bytes):
+            raise ProblemError(400, f"Every id is {ID_BYTES} bytes and every report some; one is not.")
+        if token is not None and not isinstance(token, str):
+            raise ProblemError(400, "A token is a text; one is not.")
+        made.append(Submission(name, report, None if token is None else hash_token(token)))
+    return digest, made
+
+
+def _written(submissions: Sequence[Submission], answers: Sequence[Answer], counts: Counter[str]) -> bytes:
+    each = [
+        AnswerOut(item.id, answer.status, answer.reason)
+        for item, answer in zip(submissions, answers, strict=True)
+    ]
+    return _encoder.encode(UploadOut(dict(counts), each))

@@ -1,0 +1,183 @@
+"""A device: it checks what it is asked, spends by its ledger, sends one noise and the same bytes again."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+import sidelight as sl
+from service_cases import people, task, two_phases
+from sidelight.ledger import Ledger, Limit, OverspentError
+from sidelight.protocols import TwoPhase
+from sidelight.service.client import takes_first
+from sidelight.service.rounds import Round, first_round
+from sidelight.service.task import Task
+from sidelight.transport.wire import Wire
+
+RECORD = {"smokes": "yes", "meal": "rice"}
+
+
+class Server(httpx.BaseTransport):
+    """A service that says what the test tells it to, and keeps what it got."""
+
+    def __init__(self, made: Task, states: tuple[str, ...] = ("open",)) -> None:
+        self.task, self.states = made, states
+        self.document, self.round = made.document, first_round(made, 1).document
+        self.uploads: list[bytes] = []
+        self.requests: list[httpx.Request] = []
+        self.answers: list[object] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        if request.method == "POST":
+            self.uploads.append(request.read())
+            answer = self.answers.pop(0) if self.answers else "accepted"
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, int):
+                return httpx.Response(answer, json={"detail": "because"})
+            return httpx.Response(200, json={"answers": [{"id": "", "status": answer}]})
+        if request.url.path.endswith("/state"):
+            rounds = [
+                {"round": number, "state": state, "digest": None, "sums": None, "published": None,
+                 "is_retired": False}
+                for number, state in enumerate(self.states, start=1)
+            ]  # fmt: skip
+            return httpx.Response(200, json={"task": self.task.id, "rounds": rounds})
+        return httpx.Response(200, content=self.round if "rounds" in request.url.path else self.document)
+
+
+@pytest.fixture(name="ledger")
+def ledger_fixture(tmp_path: Path):
+    with Ledger.create(tmp_path / "ledger", "a device", [Limit.of(3.0)], now=1) as ledger:
+        yield ledger
+
+
+def client_of(server: Server, ledger: Ledger) -> sl.Client:
+    return sl.Client("http://service", ledger, transport=server)
+
+
+def test_a_device_sends_one_report_and_nothing_about_itself(ledger: Ledger) -> None:
+    server = Server(task())
+    with client_of(server, ledger) as client:
+        offer = client.offer(server.task.id)
+        assert offer.task.purpose == "To plan the canteen."
+        assert ledger.answers == ()
+        assert client.answer(server.task.id, RECORD) == "accepted"
+        assert client.answer(server.task.id, RECORD) == "accepted"
+    (upload,) = server.uploads
+    data = json.loads(upload)
+    assert data["round"] == first_round(server.task, 1).digest
+    ((report),) = data["reports"]
+    assert set(report) == {"id", "report"}
+    assert len(b64decode(report["id"])) == 16
+    assert not Wire(server.task.design.first).unpack([b64decode(report["report"])]).refused
+    told = {name for request in server.requests for name in request.headers}
+    assert told <= {"host", "accept", "accept-encoding", "connection", "user-agent", "content-length",
+                    "content-type"}  # fmt: skip
+    assert {request.headers["user-agent"] for request in server.requests} == {"sidelight"}
+    assert [answer.state for answer in ledger.answers] == ["acknowledged"]
+
+
+@pytest.mark.parametrize("away", [httpx.ConnectError("gone"), httpx.ReadTimeout("slow"), 503, 429])
+def test_a_retry_sends_the_same_bytes(ledger: Ledger, tmp_path: Path, away: object) -> None:
+    server = Server(task())
+    server.answers = [away, away, "repeated"]
+    client = client_of(server, ledger)
+    with pytest.raises(OSError, match="service"):
+        client.answer(server.task.id, RECORD)
+    ledger.close()
+    with Ledger.open(tmp_path / "ledger", "a device") as again:
+        other = client_of(server, again)
+        with pytest.raises(OSError, match="service"):
+            other.resume()
+        other.resume()
+        other.resume()
+        assert len(server.uploads) == 3
+        assert len(set(server.uploads)) == 1
+        assert [answer.state for answer in again.answers] == ["acknowledged"]
+        # Another answer to the same question would be a second noise.
+        assert other.answer(server.task.id, {"smokes": "no", "meal": "fish"}) == "repeated"
+        assert len(server.uploads) == 3
+
+
+@pytest.mark.parametrize("word", ["closed", "over quota", "malformed", "bad token"])
+def test_a_refusal_is_final(ledger: Ledger, word: str) -> None:
+    server = Server(task())
+    server.answers = [word]
+    with client_of(server, ledger) as client:
+        assert client.answer(server.task.id, RECORD, token="t") == word
+        client.resume()
+    assert len(server.uploads) == 1
+    assert json.loads(server.uploads[0])["reports"][0]["token"] == "t"
+
+
+def test_a_ledger_that_is_short_sends_nothing(ledger: Ledger) -> None:
+    first, second = Server(task()), Server(replace(task(), purpose="To ask again."))
+    client_of(first, ledger).answer(first.task.id, RECORD)
+    with pytest.raises(OverspentError):
+        client_of(second, ledger).answer(second.task.id, RECORD)
+    assert second.uploads == []
+
+
+def test_a_task_or_round_that_is_not_what_it_says_is_not_answered(ledger: Ledger) -> None:
+    server = Server(task())
+    server.document = task(2).document
+    client = client_of(server, ledger)
+    with pytest.raises(sl.InputError, match="not the document that its digest"):
+        client.answer(server.task.id, RECORD)
+    server.document = server.task.document
+    dearer = sl.protocols.make_protocol("spl", server.task.design.schema, 2.9)
+    server.round = Round(server.task.id, 1, dearer).document
+    with pytest.raises(sl.InputError, match="two protocols"):
+        client.answer(server.task.id, RECORD)
+    assert server.uploads == []
+    assert ledger.answers == ()
+
+
+def test_a_record_must_fit(ledger: Ledger) -> None:
+    server = Server(task())
+    client = client_of(server, ledger)
+    for record, said in (
+        ({"smokes": "yes"}, "must have a value for smokes, meal"),
+        ({"smokes": "maybe", "meal": "rice"}, "maybe"),
+        ({"smokes": 2, "meal": "rice"}, "a code from 0 to 1"),
+        ({"smokes": True, "meal": "rice"}, "a label, or a code"),
+    ):
+        with pytest.raises(sl.InputError, match=said):
+            client.answer(server.task.id, record)
+    assert server.uploads == []
+    assert client.answer(server.task.id, {"smokes": 1, "meal": 2}) == "accepted"
+
+
+def test_a_device_answers_one_of_two_phases(tmp_path: Path) -> None:
+    made = replace(two_phases(), design=TwoPhase(two_phases().design.schema, 2.0, share=0.5))
+    server = Server(made, ("open", "draft"))
+    answered = []
+    for name in range(20):
+        with Ledger.create(tmp_path / f"{name}", f"device {name}", [Limit.of(3.0)], now=1) as ledger:
+            answered.append(client_of(server, ledger).answer(made.id, RECORD))
+            assert (answered[-1] == "accepted") == takes_first(f"device {name}", made.id, 0.5)
+    assert {"accepted", None} == set(answered)
+
+
+def test_the_share_of_devices_in_the_first_phase_is_the_one_asked_for() -> None:
+    # 20,000 devices at 0.1: six standard deviations are 0.0127, which chance exceeds once in 10^9 runs.
+    share = sum(takes_first(f"d{i}", "0" * 64, 0.1) for i in range(20_000)) / 20_000
+    assert abs(share - 0.1) < 0.0127
+
+
+def test_bad_addresses_are_refused(ledger: Ledger) -> None:
+    with pytest.raises(sl.InputError, match="`url` must be the address"):
+        sl.Client("service", ledger)
+    with client_of(Server(task()), ledger) as client, pytest.raises(sl.InputError, match="64 hexadecimal"):
+        client.task("x")
+
+
+def test_people_are_as_the_cases_say() -> None:
+    assert people(10).shape == (10, 2)

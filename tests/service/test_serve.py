@@ -1,0 +1,169 @@
+"""The service as operators run it: a command on an empty folder, keys, backups, an orderly stop."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+import sidelight as sl
+from service_cases import cluster_fixture, people, place_fixture, sent, task, with_store
+from service_http import body, path
+from service_process import Process
+from sidelight.ledger import Ledger, Limit
+from sidelight.protocols import write_protocol
+from sidelight.service.backups import read_backup, write_backup
+from sidelight.service.keys import make_key, operator_of
+from sidelight.service.server import first_key, store_in
+from sidelight.service.store import Store
+from sidelight.service.task import read_task
+
+__all__ = ["cluster_fixture", "place_fixture"]
+
+
+def test_an_empty_folder_is_enough(tmp_path: Path) -> None:
+    made = task()
+    service = Process(tmp_path, "--workers", "2")
+    with service.client() as client:
+        assert client.get("/ready").json() == {"status": "ready"}
+        assert client.post("/v1/tasks", content=made.document).status_code == 201
+        digest = client.post(f"{path(made)}/open").json()["digest"]
+        reports = sent(made.design.first, people(50))
+        answer = client.post(f"{path(made)}/reports", json=body(digest, reports))
+        assert answer.json()["counts"] == {"accepted": 50}
+        with (
+            Ledger.create(tmp_path / "ledger", "me", [Limit.of(2.5)]) as ledger,
+            sl.Client(service.url, ledger) as device,
+        ):
+            assert device.answer(made.id, {"smokes": "no", "meal": "fish"}) == "accepted"
+        assert "sidelight_reports_total" in client.get("/metrics").text
+    assert service.stop() == 0
+    again = Process(tmp_path)
+    assert again.key == ""
+    again.key = service.key
+    with again.client() as client:
+        assert client.get(f"{path(made)}/arrivals").json() == {"people": 51}
+    assert again.stop() == 0
+    assert (tmp_path / "sidelight-service.db").exists()
+
+
+def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        shown = run("serve", tmp_path, "--port", taken.getsockname()[1])
+    assert shown.code == 2
+    assert "choose another port" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("serve", "nowhere"), "does not exist; create it"),
+        (("serve", ".", "--certificate", "c.pem"), "go together"),
+        (("serve", ".", "--database", "mysql://x"), "give a postgresql:// URL"),
+        (("serve", ".", "--database", "postgresql:///x?host=/nowhere"), "PostgreSQL does not answer"),
+        (("service", "key", "ada"), "there is no service in"),
+        (("service", "restore", "nothing.backup"), "cannot be read"),
+        (("service", "task", "p.toml", "-o", "t.json"), "a task needs --purpose and --contact"),
+    ],
+)
+def test_bad_options_are_one_line(run, tmp_path: Path, monkeypatch, words, said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = run(*words)
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    assert said in shown.err
+
+
+def test_a_task_is_written_from_a_protocol(run, tmp_path: Path) -> None:
+    write_protocol(task().design.first, tmp_path / "protocol.toml")
+    words = ("--purpose", "To plan the canteen.", "--contact", "canteen@example.org", "--smallest-crowd", 1)
+    shown = run("service", "task", tmp_path / "protocol.toml", *words, "-o", tmp_path / "task.json")
+    assert shown.code == 0, shown.err
+    assert read_task((tmp_path / "task.json").read_bytes()).id == task().id
+    phases = ("--phases", "corr-rr", "--epsilon", 2, "-o", tmp_path / "phases.json")
+    assert run("service", "task", tmp_path / "protocol.toml", *words, *phases).code == 0
+    assert json.loads((tmp_path / "phases.json").read_bytes())["rounds"] == 2
+
+
+def test_keys_are_made_and_replaced(run, tmp_path: Path) -> None:
+    assert first_key(store_in(tmp_path)) is not None
+    assert first_key(store_in(tmp_path)) is None
+    keys = [run("service", "key", "ada", "--folder", tmp_path).out.strip() for _ in range(2)]
+
+    async def look(store: Store) -> None:
+        kept = await store.keys()
+        assert set(kept) == {"first", "ada"}
+        assert [operator_of(key, kept) for key in (*keys, make_key(), "\ud800")] == [None, "ada", None, None]
+
+    with_store(store_in(tmp_path), look)
+
+
+def test_a_backup_of_a_running_service_is_restored_elsewhere(run, tmp_path: Path) -> None:
+    made, (here, there) = task(), (tmp_path / "here", tmp_path / "there")
+    here.mkdir()
+    there.mkdir()
+    (tmp_path / "secret").write_text("correct horse battery\n")
+    service = Process(here)
+    reports = sent(made.design.first, people(40))
+    with service.client() as client:
+        client.post("/v1/tasks", content=made.document)
+        digest = client.post(f"{path(made)}/open").json()["digest"]
+        client.post(f"{path(made)}/reports", json=body(digest, reports[:30]))
+        words = (tmp_path / "b", "--passphrase", tmp_path / "secret")
+        assert run("service", "backup", *words, "--folder", here).code == 0
+        client.post(f"{path(made)}/reports", json=body(digest, reports[30:]))
+    service.stop()
+    assert made.document not in (tmp_path / "b").read_bytes()
+    assert run("service", "backup", *words, "--folder", here).code == 2  # it would be lost
+    shown = run("service", "restore", *words, "--folder", there)
+    assert "those sent again are counted" in shown.out
+    assert run("service", "restore", *words, "--folder", there).code == 2
+    restored = Process(there)
+    restored.key = service.key
+    with restored.client() as client:
+        assert client.get(f"{path(made)}/arrivals").json() == {"people": 30}
+        again = client.post(f"{path(made)}/reports", json=body(digest, reports))
+        assert again.json()["counts"] == {"repeated": 30, "accepted": 10}
+    restored.stop()
+
+
+def test_a_damaged_backup_restores_nothing(place: str, tmp_path: Path) -> None:
+    plain, sealed = tmp_path / "plain", tmp_path / "sealed"
+
+    async def save(store: Store) -> None:
+        await store.add_task(task().id, task().document, 1, 5)
+        await write_backup(store, plain)
+        await write_backup(store, sealed, "correct horse battery")
+
+    async def refuse(store: Store) -> None:
+        content = plain.read_bytes()
+        for end in (0, 5, 60, len(content) - 30, len(content) - 1):
+            (tmp_path / "cut").write_bytes(content[:end])
+            with pytest.raises(sl.InputError):
+                await read_backup(store, tmp_path / "cut", None, 9)
+        for secret, said in ((None, "give the passphrase"), ("wrong horse battery", "passphrase is wrong")):
+            with pytest.raises(sl.InputError, match=said):
+                await read_backup(store, sealed, secret, 9)
+        flipped = bytearray(sealed.read_bytes())
+        flipped[-5] ^= 1
+        (tmp_path / "cut").write_bytes(flipped)
+        with pytest.raises(sl.InputError, match="was changed"):
+            await read_backup(store, tmp_path / "cut", "correct horse battery", 9)
+        assert await store.tasks() == []
+        await read_backup(store, sealed, "correct horse battery", 9)
+        assert await store.tasks() == [task().id]
+
+    with_store(place, save)
+    with_store(str(tmp_path / "other.db"), refuse)
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "asyncpg"])
+def test_without_the_extra_the_error_names_it(run, tmp_path: Path, monkeypatch, missing: str) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    shown = run("serve", tmp_path)
+    assert shown.code == 2
+    assert 'pip install "sidelight[service]"' in shown.err

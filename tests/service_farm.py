@@ -1,0 +1,138 @@
+"""Workers of a service that start in a moment, so that many can be killed: each is a fork of one process.
+
+Run as a script it serves: on every line `start I` it forks a worker that listens on its I-th socket, and says
+the worker's process id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from conftest import AT_MOST, usual_signals
+from service_cases import NOW, task
+from service_http import body
+from sidelight.service.app import SETTINGS, Settings
+from sidelight.service.collector import Collector
+from sidelight.service.rates import Limits
+from sidelight.service.store import Submission
+from sidelight.service.stores import store_of
+from sidelight.service.task import Task
+
+
+class Farm:
+    """Workers over one store, behind sockets of ours."""
+
+    def __init__(self, place: str, sockets: int = 1) -> None:
+        self._sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(sockets)]
+        self.urls = [f"http://127.0.0.1:{item.getsockname()[1]}" for item in self._sockets]
+        numbers = [item.fileno() for item in self._sockets]
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, pass_fds=numbers, preexec_fn=usual_signals,
+            start_new_session=True, env=os.environ | {
+                SETTINGS: Settings(place, Limits(rate=0)).to_text(), "OMP_NUM_THREADS": "1",
+                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            },
+        )  # fmt: skip
+        self.workers: list[int] = []
+
+    def start(self, number: int = 0) -> None:
+        """Start a worker on a socket."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{number}\n")
+        self._process.stdin.flush()
+        self.workers.append(int(self._process.stdout.readline()))
+
+    def kill(self, place: int) -> None:
+        """Kill a worker without a word."""
+        os.kill(self.workers.pop(place), signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill everything."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate(timeout=AT_MOST)
+        for item in self._sockets:
+            item.close()
+
+
+def prepared(place: str) -> tuple[Task, str]:
+    """Open a round in a new store; return its task and the round's digest."""
+    made = task()
+
+    async def run() -> str:
+        store = store_of(place)
+        await store.open()
+        collector = Collector(store, clock=lambda: NOW)
+        await collector.make(made)
+        await collector.open(made.id, 1)
+        digest = (await collector.asked(made.id, 1)).round.digest
+        await store.close()
+        return digest
+
+    return made, asyncio.run(run())
+
+
+def check_sums(place: str, made: Task, reports: Sequence[Submission]) -> None:
+    """Assert that the sums are those of these reports, each once, and that the trail replays."""
+
+    async def run() -> None:
+        store = store_of(place)
+        await store.open()
+        collector = Collector(store)
+        asked = await collector.asked(made.id, 1)
+        wanted = asked.tally.row(asked.wire.unpack([item.payload for item in reports]).reports)
+        assert np.array_equal(await store.sums(asked.key), wanted)
+        await collector.trail(made.id)
+        await store.close()
+
+    asyncio.run(run())
+
+
+async def send(client: httpx.AsyncClient, url: str, digest: str, items: Sequence[Submission]) -> list[str]:
+    """Send an upload until it is answered, the same bytes each time; return the words."""
+    while True:
+        try:
+            answer = await client.post(url, json=body(digest, items))
+        except httpx.TransportError:
+            await asyncio.sleep(0)
+            continue
+        if answer.status_code == 200:
+            return [item["status"] for item in answer.json()["answers"]]
+        assert answer.status_code == 503, answer.text
+
+
+def _main(numbers: Sequence[str]) -> None:
+    import uvicorn
+
+    from sidelight.service.app import app_from_environment
+
+    for name in ("postgres", "sqlite"):
+        import_module(f"sidelight.service.{name}")  # once, before the forks
+    sockets = [socket.socket(fileno=int(number)) for number in numbers]
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        worker = os.fork()
+        if worker == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            config = uvicorn.Config(app_from_environment, factory=True, access_log=False, log_config=None)
+            uvicorn.Server(config).run(sockets=[sockets[int(line)]])
+            os._exit(0)
+        sys.stdout.write(f"{worker}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    _main(sys.argv[1:])
