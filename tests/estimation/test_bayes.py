@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, gammaln
 
-from sidelight.estimation.bayes import posterior
-from sidelight.estimation.bayes_kernels import cumulants, make_tables, spread_apart
+import sidelight as sl
+from sidelight.estimation.averaging import averaged
+from sidelight.estimation.bayes import Noisy, posterior
+from sidelight.estimation.bayes_kernels import cumulants, make_tables, mixture, spread_apart
+from sidelight.estimation.levels import combine_levels
+from sidelight.foundation.errors import InputError
+from sidelight.protocols import smp
 
 TABLES = make_tables()
 
@@ -103,3 +108,112 @@ def test_a_prior_trusted_wholly_is_the_posterior_and_a_flat_one_is_the_default()
     assert nearly.evidence == pytest.approx(
         posterior(estimate, variances, prior, math.inf).evidence, abs=0.01
     )
+
+
+SIZES = (2, 3, 10, 40)
+
+
+def collected(size: int, share: np.ndarray, people: int, epsilon: float, seed: int) -> sl.RecordSums:
+    schema = sl.Schema([sl.Attribute("a", "categorical", tuple(map(str, range(size))))])
+    records = np.random.default_rng(seed).choice(size, size=(people, 1), p=share).astype(np.uint16)
+    return smp(schema, epsilon, "best").randomise(records, seed=seed).aggregate()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_posterior_means_are_on_the_simplex_and_the_same_whenever_they_are_made(size: int) -> None:
+    sums = collected(size, np.full(size, 1 / size), 500, 1.0, size)
+    first, again = sl.estimate(sums, estimator="bayes"), sl.estimate(sums, estimator="bayes")
+    assert first["a"].sum() == pytest.approx(1.0)
+    assert np.all(first["a"] >= 0)
+    assert first["a"].tolist() == again["a"].tolist()
+    plain = sl.estimate(sums, estimator="inversion")
+    assert first.unbiased["a"].tolist() == plain["a"].tolist()
+    assert first.standard_errors["a"].tolist() == plain.standard_errors["a"].tolist()
+
+
+@pytest.mark.parametrize("size", [5, 40])
+@pytest.mark.parametrize("kind", ["even", "point", "Zipf"])
+def test_posterior_means_err_less_than_projection(size: int, kind: str) -> None:
+    # Ratios of means over 20 collections are at most 0.8 here; 1 is five standard errors away.
+    share = {
+        "even": np.full(size, 1 / size),
+        "point": np.eye(size)[0],
+        "Zipf": 1 / np.arange(1, size + 1) / (1 / np.arange(1, size + 1)).sum(),
+    }[kind]
+    errors = np.zeros(2)
+    for seed in range(20):
+        sums = collected(size, share, 2000, 1.0, seed)
+        for place, estimator in enumerate(("bayes", "simplex")):
+            found = sl.estimate(sums, estimator=estimator)["a"]
+            errors[place] += float(((found - share) ** 2).sum())
+    assert errors[0] < errors[1]
+
+
+def test_a_prior_helps_where_it_is_right_and_costs_little_where_it_is_wrong() -> None:
+    share = np.array([0.05, 0.4, 0.05, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05, 0.1])
+    wrong = np.roll(share[::-1], 3)
+    errors = {"none": 0.0, "right": 0.0, "wrong": 0.0}
+    for seed in range(20):
+        sums = collected(10, share, 2000, 1.0, seed)
+        for name, prior in (("none", None), ("right", {"a": share}), ("wrong", {"a": wrong})):
+            errors[name] += float(
+                ((sl.estimate(sums, estimator="bayes", prior=prior)["a"] - share) ** 2).sum()
+            )
+    assert errors["right"] < 0.5 * errors["none"]
+    assert errors["wrong"] < 1.25 * errors["none"]
+
+
+def test_a_prior_that_cannot_be_used_is_refused_in_words() -> None:
+    sums = collected(3, np.full(3, 1 / 3), 100, 1.0, 0)
+    with pytest.raises(InputError, match="goes with the estimator 'bayes'"):
+        sl.estimate(sums, estimator="simplex", prior={"a": np.full(3, 1 / 3)})
+    with pytest.raises(InputError, match="add up to 1"):
+        sl.estimate(sums, estimator="bayes", prior={"a": np.array([0.5, 0.2, 0.1])})
+
+
+def test_values_in_common_are_used_as_far_as_frequencies_are_alike() -> None:
+    rng = np.random.default_rng(3)
+    noise = np.full(10, 0.05**2)
+    same = rng.dirichlet(np.ones(10))
+    apart = [rng.dirichlet(np.ones(10)) for _ in range(8)]
+    for truths, least, most in (([same] * 8, 0.0, 0.4), (apart, 0.7, 1.1)):
+        errors = {"together": 0.0, "alone": 0.0}
+        for _ in range(5):
+            items = [Noisy.of(truth + rng.normal(size=10) * 0.05, noise, False) for truth in truths]
+            for places, name in (([list(range(8))], "together"), ([[i] for i in range(8)], "alone")):
+                for mean, truth in zip(averaged(items, places), truths, strict=True):
+                    errors[name] += float(((mean - truth) ** 2).sum())
+        assert least <= errors["together"] / errors["alone"] < most
+
+
+def test_evidence_of_mixtures_is_exact_where_noise_is_wide(rng: np.random.Generator) -> None:
+    # Draws of three exponentials of random scale, those with a sum near 1 moved onto it.
+    rates, weights = np.array([1.0, 20.0]), np.log([1 / 3, 40 / 3])
+    kinds = rng.choice(2, size=(1_000_000, 3), p=[1 / 3, 2 / 3])
+    drawn = rng.exponential(1 / rates[kinds])
+    total = drawn.sum(axis=1)
+    near = np.abs(total - 1) < 0.03
+    points = drawn[near] / total[near, None]
+    centre, noise = np.array([0.6, 0.5, -0.1]), np.array([0.2, 0.3, 0.25])
+    logs = -0.5 * (((points - centre) / noise) ** 2).sum(axis=1)
+    expected = math.log(np.exp(logs).mean()) + math.log(near.mean() / 0.06)
+    mean, spread = np.empty((2, 3))
+    assert mixture(centre, noise, rates, weights, TABLES, mean, spread) == pytest.approx(expected, abs=0.05)
+    np.testing.assert_allclose(mean, np.exp(logs) @ points / np.exp(logs).sum(), atol=0.01)
+
+
+def test_levels_have_posterior_means_that_err_less(rng: np.random.Generator) -> None:
+    share = np.array([0.7, 0.1, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0])
+    mechanisms = [sl.mechanisms.create("grr", 8, 0.5), sl.mechanisms.create("oue", 8, 1.0)]
+    errors = np.zeros(2)
+    for seed in range(20):
+        codes = rng.choice(8, size=(2, 1000), p=share).astype(np.uint16)
+        levels = [
+            (one, one.aggregate(one.randomise(row, seed=seed)))
+            for one, row in zip(mechanisms, codes, strict=True)
+        ]
+        found = combine_levels(levels)
+        assert not found.adds_up
+        assert found.posterior_means.sum() == pytest.approx(1.0)
+        errors += [float(((one - share) ** 2).sum()) for one in (found.posterior_means, found.frequencies)]
+    assert errors[0] < 0.8 * errors[1]

@@ -28,8 +28,9 @@ _FAR = -8.0
 _NEAR = 7.0
 _DEPTH = 12  # of the continued fraction left of _FAR
 _FEW = 3.0  # shapes that add up to less have modes in corners
-_LATTICE = 256  # values whose factors are added up there at most
+_LATTICE, _MIXTURE_LATTICE = 1024, 256  # values whose factors are added up there at most
 _CLIP = 0.7
+_NOTHING = 1e-20  # beside the largest mass, which is 1
 _ROUNDS = 80
 _CLOSE = 1e-9
 
@@ -239,33 +240,64 @@ def saddlepoint(
 
 
 @njit(cache=True)
-def on_lattice(f: Array, s: Array, shapes: Array, n: int, mean: Array, variance: Array) -> float:
-    """Do as `saddlepoint` for wide noise, by adding up the factors on a lattice of n cells from 0 to 1.
+def cells_for(s: Array) -> int:
+    """Return how many cells a lattice of 0 to 1 needs beside this noise, 0 where it is too narrow for one."""
+    least = s.min()
+    return 0 if least < 0.05 or len(s) > _LATTICE else 96 if least < 0.08 else 64
 
-    Small shapes have a mode at every corner, which no expansion at one point sees. The mass x^(shape-1) of
-    each cell is divided between its ends so that mass and mean are exact.
+
+@njit(cache=True)
+def _power_mass(a: float, n: int, out: Array) -> None:
+    """Write the log-mass of x^(a-1) / Gamma(a) at the ends of n cells, so that mass and mean are exact."""
+    offset = a * math.log(n) + math.lgamma(a + 2.0)
+    for j in range(n + 1):
+        own = 1.0 if j == 0 else (j + 1) ** (a + 1) - 2 * j ** (a + 1) + (j - 1) ** (a + 1)
+        out[j] = math.log(own) - offset
+
+
+@njit(cache=True)
+def _mixture_mass(rates: Array, weights: Array, n: int, out: Array) -> None:
+    """Do as `_power_mass` for a mixture of e^(-rate x) with these log-weights."""
+    out[:] = 0.0
+    for i in range(len(rates)):
+        step = rates[i] / n
+        away = -math.expm1(-step)
+        scale = math.exp(weights[i]) / rates[i]
+        if step < 1e-4:
+            first, rest = scale * step / 2, scale * step
+        else:
+            first, rest = scale * (1 - away / step), scale * away * away / step
+        out[0] += first
+        for j in range(1, n + 1):
+            out[j] += rest * math.exp(-step * (j - 1))
+    for j in range(n + 1):
+        out[j] = math.log(max(out[j], 1e-300))
+
+
+@njit(cache=True)
+def on_lattice(f: Array, s: Array, logs: Array, mean: Array, variance: Array) -> float:
+    """Do as `saddlepoint` for wide noise, by adding up the factors on a lattice of 0 to 1.
+
+    Small shapes have a mode at every corner, which no expansion at one point sees. `logs` are the prior's
+    log-masses at the ends of cells: a row for every value, or one for all.
     """
-    k = len(f)
+    k, n = len(f), logs.shape[1] - 1
     mass = np.empty((k, n + 1))
     offset = 0.0
     for i in range(k):
-        a, top = shapes[i], -np.inf
+        top, row = -np.inf, min(i, len(logs) - 1)
         for j in range(n + 1):
-            x = j / n
-            own = 1.0 if j == 0 else (j + 1) ** (a + 1) - 2 * j ** (a + 1) + (j - 1) ** (a + 1)
-            mass[i, j] = math.log(own) - 0.5 * ((x - f[i]) / s[i]) ** 2
+            mass[i, j] = logs[row, j] - 0.5 * ((j / n - f[i]) / s[i]) ** 2
             top = max(top, mass[i, j])
         for j in range(n + 1):
             mass[i, j] = math.exp(mass[i, j] - top)
-        offset += top - a * math.log(n) - math.lgamma(a + 2.0)
-    before = np.zeros((k + 1, n + 1))
-    after = np.zeros((k + 1, n + 1))
+        offset += top
+    before, after = np.zeros((k + 1, n + 1)), np.zeros((k + 1, n + 1))
     before[0, 0], after[k, 0] = 1.0, 1.0
     for i in range(k):
-        _add(before[i], mass[i], before[i + 1])
-        _add(after[k - i], mass[k - 1 - i], after[k - 1 - i])
+        offset += _add(mass[i], before[i], before[i + 1])
+        _add(mass[k - 1 - i], after[k - i], after[k - 1 - i])
     rest = np.empty(n + 1)
-    total = 0.0
     for i in range(k):
         _add(before[i], after[i + 1], rest)
         total, m1, m2 = 0.0, 0.0, 0.0
@@ -274,20 +306,25 @@ def on_lattice(f: Array, s: Array, shapes: Array, n: int, mean: Array, variance:
             total += p
             m1 += p * j
             m2 += p * j * j
+        total = max(total, 1e-300)
         mean[i] = m1 / (total * n)
         variance[i] = max(m2 / (total * n * n) - mean[i] ** 2, 0.0)
-    return offset + math.log(total) + math.log(n)
+    return offset + math.log(max(before[k, n], 1e-300)) + math.log(n)
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
-def _add(one: Array, other: Array, out: Array) -> None:
-    """Write the law of the sum of two numbers on the lattice."""
+def _add(one: Array, other: Array, out: Array) -> float:
+    """Write the law of the sum of two numbers on the lattice, its largest mass 1; return the log of that."""
     n = len(one)
     out[:] = 0.0
     for i in range(n):
-        if one[i] != 0.0:
+        if one[i] >= _NOTHING:
             for j in range(n - i):
                 out[i + j] += one[i] * other[j]
+    top = out.max()
+    if top > 0.0:
+        out /= top
+    return math.log(max(top, 1e-300))
 
 
 @njit(cache=True)
@@ -299,18 +336,40 @@ def dirichlets(
 
     `tilts` hold where each search begins, and then where it ended.
     """
-    none = np.zeros(1)
-    least = s.min()
-    cells = 0 if least < 0.05 or len(f) > _LATTICE else 128 if least < 0.12 else 64
+    none, cells = np.zeros(1), cells_for(s)
+    logs = np.empty((len(f), cells + 1))
     for j in range(len(shapes)):
         whole = shapes[j].sum()
         if cells > 0 and (whole < _FEW or (len(f) < 7 and shapes[j].max() < _FEW)):
-            logs = on_lattice(f, s, shapes[j], cells, means[j], variances[j])
+            for i in range(len(f)):
+                if i == 0 or shapes[j, i] != shapes[j, i - 1]:
+                    _power_mass(shapes[j, i], cells, logs[i])
+                else:
+                    logs[i] = logs[i - 1]
+            evidence[j] = on_lattice(f, s, logs, means[j], variances[j])
         else:
-            logs, tilts[j] = saddlepoint(
+            evidence[j], tilts[j] = saddlepoint(
                 f, s, shapes[j], none, none, tilts[j], tables, means[j], variances[j]
             )
-        evidence[j] = logs + math.lgamma(whole)
+        evidence[j] += math.lgamma(whole)
+
+
+@njit(cache=True)
+def mixture(
+    f: Array, s: Array, rates: Array, weights: Array, tables: tuple[Array, Array], mean: Array,
+    variance: Array,
+) -> float:  # fmt: skip
+    """Write means and variances under a mixture of e^(-rate x) for each value; return the log-evidence.
+
+    The density at 1 of the prior's own sum is not taken off.
+    """
+    cells = cells_for(s)
+    if cells > 0 and len(f) <= _MIXTURE_LATTICE:
+        logs = np.empty((1, cells + 1))
+        _mixture_mass(rates, weights, cells, logs[0])
+        return on_lattice(f, s, logs, mean, variance)
+    height, _ = saddlepoint(f, s, np.ones(len(f)), rates, weights, 0.0, tables, mean, variance)
+    return height
 
 
 @njit(cache=True)
