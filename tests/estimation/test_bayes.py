@@ -9,7 +9,7 @@ import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
-from sidelight.estimation.averaging import averaged
+from sidelight.estimation.averaging import average, averaged
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_kernels import cumulants, make_tables, mixture, spread_apart
 from sidelight.estimation.levels import combine_levels
@@ -217,3 +217,14 @@ def test_levels_have_posterior_means_that_err_less(rng: np.random.Generator) -> 
         assert found.posterior_means.sum() == pytest.approx(1.0)
         errors += [float(((one - share) ** 2).sum()) for one in (found.posterior_means, found.frequencies)]
     assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 40])
+@pytest.mark.parametrize("deviation", [0.0, 1e-9, 0.01, 1e4])
+def test_no_noise_and_noise_beyond_all_bounds_have_posterior_means_too(size: int, deviation: float) -> None:
+    wild = np.concatenate([[5.0], np.full(size - 1, -4.0 / max(size - 1, 1))])
+    for estimate in (np.eye(size)[0], np.full(size, 1 / size), wild):
+        for adds_up in (True, False):
+            found = average(estimate, np.full(size, deviation**2), adds_up=adds_up)
+            assert found.sum() == pytest.approx(1.0)
+            assert found.min() >= -1e-12

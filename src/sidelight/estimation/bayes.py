@@ -14,10 +14,11 @@ from functools import cache
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, to_simplex
 
 Tables = tuple[Array, Array]
 _LEAST_VARIANCE = 1e-16
+_FARTHEST = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +70,11 @@ class Noisy:
         """Return an estimate moved to where it adds up to 1, with its noise taken apart."""
         from sidelight.estimation.bayes_kernels import spread_apart  # loading the compiler takes a while
 
-        given = np.maximum(np.asarray(variances, dtype=np.float64), _LEAST_VARIANCE)
-        apart = spread_apart(given) if adds_up else given
         centre = np.asarray(estimate, dtype=np.float64)
+        # What is a thousand deviations away from all frequencies has more noise than stated.
+        off = float(np.abs(centre - to_simplex(centre)).max()) / _FARTHEST
+        given = np.maximum(np.asarray(variances, dtype=np.float64), max(off**2, _LEAST_VARIANCE))
+        apart = spread_apart(given) if adds_up else given
         # On the simplex the likelihood changes by a constant only if the estimate is moved along v.
         return cls(centre + (1 - centre.sum()) * apart / apart.sum(), apart)
 

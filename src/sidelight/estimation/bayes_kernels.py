@@ -392,8 +392,8 @@ def spread_apart(variances: Array) -> Array:
     """
     k, largest = len(variances), int(variances.argmax())
     most, whole = variances[largest], variances.sum()
-    if k == 2 or most <= 0.0 or whole <= 2 * most:
-        return variances * (k / (k - 1.0))
+    if k <= 2 or most <= 0.0 or whole <= 2 * most:
+        return variances * (k / max(k - 1.0, 1.0))
     upper = -1 if _rest(variances, 0.25 / most, -1) >= 0 else largest
     low, high = 0.0, 0.25 / most
     for _ in range(60):
