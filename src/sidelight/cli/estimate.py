@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class Estimation:
     """How frequencies are estimated, and what they are compared with."""
 
-    estimator: str = flag("best", "'best', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'.")
+    estimator: str = flag(
+        "best", "'best', 'bayes', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'."
+    )
     confidence: float = flag(0.95, "Of the intervals.")
     about: str = flag("collected", "'collected' (those who reported) or 'population' (theirs).")
     truth: str | None = flag(None, "The true records, to compare with: a CSV, TSV or Parquet file.")
@@ -123,7 +125,9 @@ def estimate(
         show(over_time, shown, lambda: sl.report.print_round_estimates(over_time), said)
         return
     with progress(quiet=shown.json):
-        result = finish(sl.estimate(read, **estimation.settings))
+        known = read[0].protocol.schema if estimation.estimator == "bayes" and read else None
+        prior = None if known is None else wanted.guess(known, written.encoding)
+        result = finish(sl.estimate(read, prior=prior, **estimation.settings))
         learning.write(read)
     if output:
         result.write(output, overwrite=written.force)

@@ -14,8 +14,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from sidelight.estimation.best import best_frequencies
 from sidelight.estimation.expected_error import (
     Frequencies,
+    bayes_errors,
     best_errors,
     likeliest_errors,
     loose_sums,
@@ -36,12 +38,14 @@ from sidelight.protocols.records import RecordReports, RecordSums, Reported
 from sidelight.schema import Schema
 from sidelight.sources.table import write_rows
 
-Estimator = Literal["best", "inversion", "simplex", "shrinkage", "em", "published"]
-ESTIMATORS = ("best", "inversion", "simplex", "shrinkage", "em", "published")
+Estimator = Literal["best", "bayes", "inversion", "simplex", "shrinkage", "em", "published"]
+ESTIMATORS = ("best", "bayes", "inversion", "simplex", "shrinkage", "em", "published")
 _IMPROVED: dict[str, Method] = {
     "shrinkage": shrunken,
     "simplex": lambda estimates, _: to_simplex(estimates),
 }
+
+_PREDICTED = {"best": best_errors, "bayes": bayes_errors}
 
 
 @dataclass(frozen=True)
@@ -222,21 +226,28 @@ def _write(result: Estimates | Comparison, path: str | Path, overwrite: bool) ->
 
 def estimate(
     reports: Reported | Iterable[Reported], *, estimator: Estimator = "best", confidence: float = 0.95,
-    about: About = "collected",
+    about: About = "collected", prior: Frequencies | None = None,
 ) -> Estimates:  # fmt: skip
     """Estimate the frequencies of all attributes from reports.
 
     Args:
         reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
         estimator: "best" (shrinkage where it is predicted to help, on the simplex; the likeliest for noisy
-            numbers), "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs
-            the reports themselves) or "published" (Corr-RR's own estimator, biased).
+            numbers), "bayes" (posterior means, priors averaged by their evidence; numbers as by "best"),
+            "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs the
+            reports themselves) or "published" (Corr-RR's own estimator, biased).
         confidence: of the intervals.
         about: the frequencies among those who reported ("collected") or in their population.
+        prior: frequencies from elsewhere (public data, a first phase), by attribute, which "bayes" leans
+            on as far as the reports bear them out.
     """
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
+    if prior is not None and estimator != "bayes":
+        raise InputError(
+            f"`prior` goes with the estimator 'bayes', got {estimator!r}; leave one of them out."
+        )
     given = records.listed(reports)
     records.check_once(given)
     parts = merged([item.aggregate() for item in given])
@@ -244,7 +255,8 @@ def estimate(
         _check_published(parts)
     schema = parts[0].protocol.schema
     estimates = unbiased(parts, about)
-    frequencies = _frequencies(estimator, estimates, parts, given)
+    known = None if prior is None else known_frequencies(schema, prior)
+    frequencies = _frequencies(estimator, estimates, parts, given, known)
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
     lower, upper = {}, {}
     for name, item in estimates.items():
@@ -261,7 +273,7 @@ def estimate(
         float(np.mean([spread.mean() for spread in variances.values()])),
         float(np.mean(list(expected.values()))),
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
-        {name: item.estimate for name, item in estimates.items()}, expected,
+        {name: item.estimate for name, item in estimates.items()}, expected, prior,
     )  # fmt: skip
 
 
@@ -272,12 +284,12 @@ def _expected(
     """Return the mean squared error to expect of each attribute's chosen estimates."""
     schema = parts[0].protocol.schema
     loose = loose_sums(part.protocol for part in parts)
-    if estimator == "best":
+    if estimator in _PREDICTED:
         people = sum(part.people for part in parts) if about == "collected" else math.inf
         alone = number_parts(parts, alone=True)
         numbers = {name: (mechanism, sums.reports) for name, mechanism, sums in alone}
         known = likeliest_errors(numbers, people, frequencies)
-        errors = best_errors(schema, frequencies, variances, known, loose)
+        errors = _PREDICTED[estimator](schema, frequencies, variances, known, loose)
     elif estimator in _IMPROVED:
         errors = simulated_errors(schema, frequencies, variances, _IMPROVED[estimator], loose)
     else:
@@ -323,17 +335,20 @@ def _check_published(parts: Sequence[RecordSums]) -> None:
 
 
 def _frequencies(
-    estimator: str, estimates: Every, parts: Sequence[RecordSums], given: Sequence[Reported]
-) -> dict[str, Array]:
+    estimator: str, estimates: Every, parts: Sequence[RecordSums], given: Sequence[Reported],
+    prior: Frequencies | None,
+) -> dict[str, Array]:  # fmt: skip
     schema = parts[0].protocol.schema
+    if estimator == "bayes":
+        return best_frequencies(schema, parts, estimates, prior)
     if estimator == "inversion":
         return {name: item.estimate for name, item in estimates.items()}
-    if estimator in _IMPROVED:
-        return by_domain(schema, estimates, _IMPROVED[estimator])
     if estimator == "em":
         return _likeliest(schema, records.reports_among(given))
     if estimator == "published":
         return published(parts)
+    if estimator in _IMPROVED:
+        return by_domain(schema, estimates, _IMPROVED[estimator])
     plain = by_domain(schema, estimates, least_risk)
     return plain | joint_marginals(schema, parts, estimates) | likeliest_numbers(parts)
 

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from sidelight.estimation import linear
+from sidelight.estimation.averaging import averaged
+from sidelight.estimation.bayes import Noisy
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
@@ -30,6 +32,8 @@ Frequencies = Mapping[str, Array]
 _DRAWS = 200
 _LEAST_DRAWS = 2
 _MOST_DRAWN = 2_000_000
+_POSTERIOR_DRAWS = 24
+_POSTERIOR_WORK = 1_200
 _SEED = 20_250_101
 _LIKELIEST_DRAWS = 24
 _LIKELIEST_WORK = 100_000
@@ -86,6 +90,41 @@ def best_errors(
     if rest:
         errors |= simulated_errors(schema.select(rest), frequencies, variances, loose=loose)
     return {name: errors[name] for name in schema.names}
+
+
+def bayes_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
+    loose: Collection[str] = (),
+) -> dict[str, Array]:  # fmt: skip
+    """Do as `best_errors` for the estimator "bayes"."""
+    errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
+    if rest:
+        errors |= _posterior_errors(schema.select(rest), frequencies, variances, loose)
+    return {name: errors[name] for name in schema.names}
+
+
+def _posterior_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str]
+) -> dict[str, Array]:
+    """Return simulated errors of posterior means by attribute, (draws, values).
+
+    Noise that adds up to 0 is independent noise less what it adds up to, in proportion to its variances.
+    """
+    rng = np.random.default_rng(_SEED)
+    draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), _POSTERIOR_DRAWS)
+    truths, noisy = {}, {}
+    for name in schema.names:
+        empty = Noisy.of(np.zeros(schema[name].size), variances[name], name not in loose)
+        truths[name], spread = _drawn(frequencies[name], draws), empty.variances
+        noise = rng.normal(size=truths[name].shape) * np.sqrt(spread)
+        noise -= noise.sum(axis=1, keepdims=True) * spread / spread.sum()
+        noisy[name] = [Noisy(row, spread) for row in truths[name] + noise]
+    domains = [[schema.index(name) for name in names] for names in shared_domains(schema)]
+    found = [averaged([noisy[name][draw] for name in schema.names], domains) for draw in range(draws)]
+    return {
+        name: np.stack([means[place] for means in found]) - truths[name]
+        for place, name in enumerate(schema.names)
+    }
 
 
 def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:

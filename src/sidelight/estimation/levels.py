@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sidelight.estimation.averaging import average
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms import Aggregate, Mechanism
@@ -26,12 +27,19 @@ class LevelEstimates:
             for independent of values, for only then do the levels estimate the same.
         weights: (levels,) how much each level counts.
         by_level: (levels, values) the estimates of each.
+        adds_up: whether every level's estimates add up to 1 by themselves.
     """
 
     frequencies: Array
     standard_errors: Array
     weights: Array
     by_level: Array
+    adds_up: bool = True
+
+    @property
+    def posterior_means(self) -> Array:
+        """The frequencies with the least error to expect, on the simplex; they are not unbiased."""
+        return average(self.frequencies, self.standard_errors**2, adds_up=self.adds_up)
 
 
 def combine_levels(
@@ -57,7 +65,8 @@ def combine_levels(
     variances = np.array([mechanism.variance(part.reports, likely) for mechanism, part in levels])
     if independent:  # each level is a sample of its own
         variances += likely * (1 - likely) / people[:, None]
-    return LevelEstimates(frequencies, np.sqrt(weights**2 @ variances), weights, by_level)
+    adds_up = all(mechanism.adds_up for mechanism, _ in levels)
+    return LevelEstimates(frequencies, np.sqrt(weights**2 @ variances), weights, by_level, adds_up)
 
 
 def _least_variance(levels: Sequence[tuple[Mechanism, Aggregate]]) -> Array:

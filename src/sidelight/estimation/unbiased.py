@@ -33,7 +33,7 @@ class Unbiased:
     """One attribute's unbiased estimate and its variance a + b f + c f^2 as a function of the frequency.
 
     The constant a, the slope b and the curve c have shape (values,) like the estimate, which rests on so many
-    reports.
+    reports. It adds up to 1 by itself unless the mechanism counts each value apart.
     """
 
     estimate: Array
@@ -41,6 +41,7 @@ class Unbiased:
     slope: Array
     curve: Array
     reports: int
+    adds_up: bool = True
 
     def variance(self, frequencies: Array) -> Array:
         """Return the variance of each value's estimate, were these the frequencies."""
@@ -177,10 +178,11 @@ def _one(group: ReportedGroup, name: str, sums: Aggregate) -> Unbiased:
     if moments is None:
         spread = group.randomiser.variance(reports, to_simplex(estimate))
         zero = np.zeros_like(estimate)
-        return Unbiased(estimate, spread, zero, zero, reports)
+        return Unbiased(estimate, spread, zero, zero, reports, group.randomiser.adds_up)
     none, full = (np.full_like(estimate, value) for value in moments)
     square = np.full_like(none, -1 / reports)
-    return Unbiased(estimate, none / reports, (full - none) / reports, square, reports)
+    adds_up = group.randomiser.adds_up
+    return Unbiased(estimate, none / reports, (full - none) / reports, square, reports, adds_up)
 
 
 def _number(mechanism: BinnedNumbers, sums: Aggregate, estimate: Array) -> Unbiased:
@@ -209,7 +211,8 @@ def _combined(items: Sequence[Unbiased]) -> Unbiased:
     columns = zip(*((item.estimate, item.constant, item.slope, item.curve) for item in items), strict=True)
     powers = zip((weights, weights**2, weights**2, weights**2), columns, strict=True)
     estimate, constant, slope, curve = (np.asarray(sum(map(np.multiply, *pair))) for pair in powers)
-    return Unbiased(estimate, constant, slope, curve, sum(item.reports for item in items))
+    reports, adds_up = sum(item.reports for item in items), all(item.adds_up for item in items)
+    return Unbiased(estimate, constant, slope, curve, reports, adds_up)
 
 
 def _solved(linear: Sequence[RecordSums], direct: Sequence[RecordSums], first: Every) -> dict[str, Unbiased]:

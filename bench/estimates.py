@@ -1,0 +1,218 @@
+"""Errors of `bayes` beside those of other estimators, on a grid of tables, budgets and people.
+
+`python -m bench.estimates development` shows the half that settings were chosen on, `judged` (the default)
+the other. Reports are simulated from counts: everybody reports one attribute (SMP), by randomised response or
+by unary encoding, whichever has less noise. A cell is lost if the error is more than 1.02 times that of
+another estimator, by a paired interval that is corrected for the number of cells.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from bench.frequency_peers import PEERS, Given
+from bench.timing import DATA
+from sidelight.estimation.averaging import improved
+from sidelight.estimation.shrinkage import least_risk
+from sidelight.estimation.unbiased import Unbiased
+from sidelight.foundation.arrays import Array, to_simplex
+
+TABLES = {
+    "development": ("adult", "nursery", "clave", "nyc_taxi_sample", "geolife_sample"),
+    "judged": (
+        "cardio", "mushroom", "celeba_attr", "smart_grid_augmented", "sf_cabs_sample", "lfw_attr_sample",
+        "nyse_fundamentals", "simfin_us_balance",
+    ),
+}  # fmt: skip
+STARS = {"development": ((4, 4, 0.5),), "judged": ((4, 4, 0.9), (4, 10, 0.9), (4, 10, 0.1))}
+SEEDS = {"development": 20_260_101, "judged": 20_260_202}
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
+PEOPLE = (1_000, 10_000)
+TRIALS = 60
+WORSE = 1.02
+_NO_ERROR = 1e-12
+_COLUMNS, _VALUES, _BINS = 12, 50, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Attributes with these frequencies, those with the same domain sharing their values."""
+
+    name: str
+    truths: tuple[Array, ...]
+    domains: tuple[tuple[int, ...], ...]
+    people: int
+    epsilon: float
+
+
+def grid(half: str) -> list[Cell]:
+    """Return the cells of one half."""
+    sets = [*_tables(half), *_stars(half), *_shapes()]
+    return [
+        Cell(name, truths, domains, people, epsilon)
+        for name, truths, domains in sets
+        for people in PEOPLE
+        for epsilon in EPSILONS
+    ]
+
+
+Set = tuple[str, tuple[Array, ...], tuple[tuple[int, ...], ...]]
+
+
+def _tables(half: str) -> Iterator[Set]:
+    import pyarrow.parquet as pq
+
+    for name in TABLES[half]:
+        if not (DATA / f"{name}.parquet").exists():
+            print(f"{name} is left out: no such table in {DATA}")
+            continue
+        table = pq.read_table(DATA / f"{name}.parquet")
+        domains: dict[tuple[str, ...], list[int]] = {}
+        truths = []
+        for column in table.column_names:
+            values, counts = _counted(table[column].drop_null().to_numpy(zero_copy_only=False))
+            if 1 < len(values) <= _VALUES and len(truths) < _COLUMNS:
+                domains.setdefault(values, []).append(len(truths))
+                truths.append(counts / counts.sum())
+        yield name, tuple(truths), tuple(tuple(places) for places in domains.values())
+
+
+def _counted(column: np.ndarray) -> tuple[tuple[str, ...], Array]:
+    """Return values and counts; numbers of many values lie in ten bins, equally wide but for the tails."""
+    is_number = np.issubdtype(column.dtype, np.number)
+    if is_number and len(np.unique(column)) > _BINS:
+        low, high = np.quantile(column, [0.01, 0.99])
+        column = np.clip(((column - low) / max(high - low, 1e-300) * _BINS).astype(np.int64), 0, _BINS - 1)
+        counts = np.bincount(column, minlength=_BINS)
+        return tuple(f"{low + i * (high - low) / _BINS:.6g}" for i in range(_BINS)), counts
+    values, counts = np.unique(column.astype(str), return_counts=True)
+    return tuple(values.tolist()), counts
+
+
+def _stars(half: str) -> Iterator[Set]:
+    """Return the marginals of Corr-RR's star model: the first is uneven, the others lean on it."""
+    for attributes, values, correlation in STARS[half]:
+        first = 1 / np.arange(1, values + 1)
+        first /= first.sum()
+        other = correlation * first + (1 - correlation) / values
+        truths = (first, *[other] * (attributes - 1))
+        yield f"star{attributes}x{values} r{correlation:g}", truths, (tuple(range(attributes)),)
+
+
+def _shapes() -> Iterator[Set]:
+    for size in (10, 100, 1_000):
+        for power in (0.0, 0.5, 1.0, 1.5, 2.0):
+            share = 1 / np.arange(1, size + 1) ** power
+            yield f"Zipf {power:g} k={size}", (share / share.sum(),), ((0,),)
+    for size in (2, 3, 5, 20):
+        yield f"uniform k={size}", (np.full(size, 1 / size),), ((0,),)
+    for size in (2, 3, 5, 10, 20, 100, 1_000):
+        rest = np.full(size - 1, 1 / (size - 1))
+        yield f"point k={size}", (np.concatenate([[1.0], 0 * rest]),), ((0,),)
+        yield f"99-1 k={size}", (np.concatenate([[0.99], 0.01 * rest]),), ((0,),)
+
+
+def reported(share: Array, people: int, asked: int, epsilon: float, rng: np.random.Generator) -> tuple:
+    """Return the frequencies of drawn people, what estimators are given of some's reports, and its law."""
+    size, e = len(share), math.exp(epsilon)
+    population = rng.multinomial(people, share)
+    holders = rng.multivariate_hypergeometric(population, asked, method="marginals")
+    is_response = size < 3 * e + 2
+    keep, lie = (e / (e + size - 1), 1 / (e + size - 1)) if is_response else (0.5, 1 / (e + 1))
+    if is_response:
+        honest = rng.binomial(holders, keep - lie)
+        counts = honest + rng.multinomial(asked - honest.sum(), np.full(size, 1 / size))
+    else:
+        counts = rng.binomial(holders, keep) + rng.binomial(asked - holders, lie)
+    gap = keep - lie
+    none, full = lie * (1 - lie) / gap**2, (keep * (1 - 2 * lie) + lie**2) / gap**2
+    flat = np.ones(size)
+    law = Unbiased(
+        (counts / asked - lie) / gap, none / asked * flat, ((full - none) / asked - 1 / people) * flat,
+        (1 / people - 1 / asked) * flat, asked, is_response,
+    )  # fmt: skip
+    variances = np.maximum(law.variance(to_simplex(law.estimate)), 1e-14)
+    return population / people, Given(law.estimate, variances, counts, asked, keep, lie, is_response), law
+
+
+def trial(cell: Cell, rng: np.random.Generator) -> dict[str, float]:
+    """Return each estimator's mean squared error over attributes and values in one collection."""
+    count = len(cell.truths)
+    asked = np.maximum(rng.multinomial(cell.people, np.full(count, 1 / count)), 1)
+    drawn = [
+        reported(share, cell.people, int(some), cell.epsilon, rng)
+        for share, some in zip(cell.truths, asked, strict=True)
+    ]
+    truths, given, laws = (list(column) for column in zip(*drawn, strict=True))
+    results = {name: [peer(item) for item in given] for name, peer in PEERS.items()}
+    results["best of 0.1"] = [np.empty(0)] * count
+    for places in cell.domains:
+        raw = np.stack([given[place].estimate for place in places])
+        spread = np.array([given[place].variances.sum() for place in places])
+        for place, one in zip(places, least_risk(raw, spread), strict=True):
+            results["best of 0.1"][place] = one
+    results["ours"] = improved(laws, cell.domains)
+    return {
+        name: float(np.mean([((one - truth) ** 2).mean() for one, truth in zip(found, truths, strict=True)]))
+        for name, found in results.items()
+    }
+
+
+def measured(task: tuple[Cell, int, int]) -> dict[str, Array]:
+    """Return the errors of every trial of a cell, by estimator."""
+    cell, seed, place = task
+    rng = np.random.default_rng([seed, place])
+    trials = [trial(cell, rng) for _ in range(TRIALS)]
+    return {name: np.array([one[name] for one in trials]) for name in trials[0]}
+
+
+def lost(ours: Array, other: Array, cells: int) -> tuple[float, bool]:
+    """Return the ratio of mean errors, and whether it is above 1.02 by the corrected paired interval."""
+    z = NormalDist().inv_cdf(1 - 0.05 / cells)
+    excess = ours - WORSE * other
+    low = excess.mean() - z * excess.std(ddof=1) / math.sqrt(len(excess))
+    return float(ours.mean() / max(other.mean(), _NO_ERROR)), bool(low > _NO_ERROR)
+
+
+def main(half: str = "judged", output: str | None = None) -> None:
+    """Print which ratios of errors are typical and which cells are lost; write all ratios to a CSV file."""
+    cells = grid(half)
+    trial(next(cell for cell in cells if cell.name == "Zipf 1 k=100"), np.random.default_rng(0))  # compiles
+    tasks = [(cell, SEEDS[half], place) for place, cell in enumerate(cells)]
+    order = sorted(range(len(tasks)), key=lambda place: -sum(map(len, cells[place].truths)))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = dict(zip(order, pool.map(measured, [tasks[place] for place in order]), strict=True))
+    names = [name for name in found[0] if name != "ours"]
+    ratios: dict[str, list[float]] = {name: [] for name in names}
+    losses: dict[str, list[str]] = {name: [] for name in names}
+    lines = ["cell,people,epsilon,error," + ",".join(names)]
+    for place, cell in enumerate(cells):
+        for name in names:
+            ratio, is_lost = lost(found[place]["ours"], found[place][name], len(cells))
+            ratios[name].append(ratio)
+            if is_lost:
+                losses[name].append(f"{cell.name} n={cell.people} eps={cell.epsilon:g}: {ratio:.2f}")
+        own = f"{cell.name},{cell.people},{cell.epsilon:g},{found[place]['ours'].mean():.3g}"
+        lines.append(",".join([own, *(f"{ratios[name][-1]:.3f}" for name in names)]))
+    if output is not None:
+        Path(output).write_text("\n".join(lines) + "\n")
+    print(f"{half}: {len(cells)} cells, {TRIALS} trials")
+    for name in names:
+        middle = math.exp(float(np.mean(np.log(np.maximum(ratios[name], 1e-6)))))
+        most, count = max(ratios[name]), len(losses[name])
+        print(f"{name}: geometric mean {middle:.2f}, largest {most:.2f}, lost {count}")
+        for line in losses[name]:
+            print(f"    {line}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

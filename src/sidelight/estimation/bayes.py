@@ -1,0 +1,116 @@
+"""Posterior means on the simplex, from any unbiased estimate whose variances are known.
+
+Noise that adds up to 0 is independent noise given its sum: diag(v) - vv'/sum(v). So the posterior is a
+product of factors prior(x_i) N(f_i; x_i, v_i), given that the x_i add up to 1; `bayes_kernels` integrates it.
+What priors are averaged, and how attributes help each other, is in `averaging`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from sidelight.foundation.arrays import Array, to_simplex
+
+Tables = tuple[Array, Array]
+_LEAST_VARIANCE = 1e-16
+_FARTHEST = 1000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What is known about the frequencies of one attribute or one table.
+
+    Attributes:
+        mean: (values,) adds up to 1.
+        variance: (values,) of each frequency by itself.
+        evidence: the log-density of the estimate under the prior, up to what the prior does not change.
+    """
+
+    mean: Array
+    variance: Array
+    evidence: float
+
+
+def posterior(
+    estimate: Array, variances: Array, prior: Array | None = None, concentration: float | None = None, *,
+    adds_up: bool = True,
+) -> Posterior:  # fmt: skip
+    """Return the posterior of frequencies under the prior Dirichlet(concentration x prior).
+
+    Args:
+        estimate: unbiased, (values,).
+        variances: of its values.
+        prior: the mean of the prior, even by default.
+        concentration: how far to trust it, infinity for wholly; by default one for each value (flat).
+        adds_up: whether the estimate adds up to 1 by itself, as randomised response's does and unary
+            encoding's does not.
+    """
+    noisy = Noisy.of(estimate, variances, adds_up)
+    size = len(noisy.centre)
+    alpha = float(size if concentration is None else concentration)
+    share = np.full(size, 1 / size) if prior is None else np.asarray(prior, dtype=np.float64)
+    means, spreads, evidence = dirichlet_posteriors(noisy, share, [alpha])
+    return Posterior(means[0], spreads[0], float(evidence[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Estimates that add up to 1, and the variances of independent noise that would make them so."""
+
+    centre: Array
+    variances: Array
+
+    @classmethod
+    def of(cls, estimate: Array, variances: Array, adds_up: bool = True) -> Noisy:
+        """Return an estimate moved to where it adds up to 1, with its noise taken apart."""
+        from sidelight.estimation.bayes_kernels import spread_apart  # loading the compiler takes a while
+
+        centre = np.asarray(estimate, dtype=np.float64)
+        # What is a thousand deviations away from all frequencies has more noise than stated.
+        off = float(np.abs(centre - to_simplex(centre)).max()) / _FARTHEST
+        given = np.maximum(np.asarray(variances, dtype=np.float64), max(off**2, _LEAST_VARIANCE))
+        apart = spread_apart(given) if adds_up else given
+        # On the simplex the likelihood changes by a constant only if the estimate is moved along v.
+        return cls(centre + (1 - centre.sum()) * apart / apart.sum(), apart)
+
+    @property
+    def deviations(self) -> Array:
+        """The roots of the variances."""
+        return np.sqrt(self.variances)
+
+    @property
+    def constant(self) -> float:
+        """What makes evidence a density given that the estimate adds up to 1."""
+        each = np.log(2 * math.pi * self.variances).sum()
+        return float(-0.5 * each + 0.5 * math.log(2 * math.pi * self.variances.sum()))
+
+
+@cache
+def tables() -> Tables:
+    """Return what `bayes_kernels` looks up, made once."""
+    from sidelight.estimation.bayes_kernels import make_tables
+
+    return make_tables()
+
+
+def dirichlet_posteriors(noisy: Noisy, share: Array, alphas: Sequence[float]) -> tuple[Array, Array, Array]:
+    """Return means and variances, (priors, values), and evidence under Dirichlet(alpha share)."""
+    from sidelight.estimation.bayes_kernels import LEAST, dirichlets
+
+    finite = [alpha for alpha in alphas if math.isfinite(alpha)]
+    shapes = np.maximum(np.outer(finite, share), LEAST)
+    size, s = len(share), noisy.deviations
+    means, spreads = np.empty((len(alphas), size)), np.zeros((len(alphas), size))
+    evidence = np.empty(len(alphas))
+    # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
+    tilts = np.minimum(-(shapes.sum(axis=1) - size), 0.0)
+    count = len(finite)
+    dirichlets(noisy.centre, s, shapes, tables(), tilts, means[:count], spreads[:count], evidence[:count])
+    means[count:] = share
+    evidence[count:] = -0.5 * (((share - noisy.centre) / s) ** 2).sum()
+    return means, spreads, evidence

@@ -1,0 +1,230 @@
+"""The posterior means on the simplex against integration and draws, and what `bayes` makes of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv, gammaln
+
+import sidelight as sl
+from sidelight.estimation.averaging import average, averaged
+from sidelight.estimation.bayes import Noisy, posterior
+from sidelight.estimation.bayes_kernels import cumulants, make_tables, mixture, spread_apart
+from sidelight.estimation.levels import combine_levels
+from sidelight.foundation.errors import InputError
+from sidelight.protocols import smp
+
+TABLES = make_tables()
+
+
+@pytest.mark.parametrize("shape", [1e-4, 0.01, 0.23, 1.0, 4.6, 10.0, 40.0])
+@pytest.mark.parametrize("t", [-60.0, -30.3, -8.1, -2.2, 0.0, 3.3, 6.9, 7.1, 30.0])
+def test_cumulants_are_those_of_the_integral(shape: float, t: float) -> None:
+    # In ln x the weight is not singular; below e^-20 it is e^(a ln x) alone.
+    place = np.linspace(-20.0, 4.5, 100_000)
+    x = np.exp(place)
+    logs = shape * place - x * x / 2 + t * x
+    density = np.exp(logs - logs.max()) * (place[1] - place[0])
+    head = math.exp(shape * place[0] - logs.max()) / shape
+    whole = density.sum() + head
+    mean = density @ x / whole
+    spread = density @ x**2 / whole - mean**2
+    out = np.empty(5)
+    cumulants(shape, t, *TABLES, out)
+    assert out[0] == pytest.approx(math.log(whole) + logs.max() - gammaln(shape), abs=5e-4)
+    assert out[1] == pytest.approx(mean, abs=5e-3 * math.sqrt(spread) + 1e-9)
+    assert out[2] == pytest.approx(spread, rel=5e-3)
+
+
+def test_noise_given_its_sum_is_taken_apart(rng: np.random.Generator) -> None:
+    for shape in (0.05, 0.5, 5.0):
+        for size in (3, 10, 300):
+            share = rng.dirichlet(np.full(size, shape))
+            np.testing.assert_allclose(
+                spread_apart(2 * share * (1 - share)), 2 * share, rtol=1e-5, atol=1e-12
+            )
+    assert spread_apart(np.array([1.0, 1.0])).tolist() == [2.0, 2.0]
+    assert spread_apart(np.array([1.0, 0.2, 0.2])).tolist() == pytest.approx([1.5, 0.3, 0.3])
+    assert not spread_apart(np.zeros(4)).any()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("alpha", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("deviation", [0.03, 0.15, 0.8])
+def test_few_values_agree_with_integration(size: int, alpha: float, deviation: float) -> None:
+    rng = np.random.default_rng([size, round(10 * alpha), round(100 * deviation)])
+    prior = rng.dirichlet(np.full(size, 4.0))
+    noise = deviation * rng.uniform(0.7, 1.3, size)
+    estimate = rng.dirichlet(np.full(size, max(alpha / size, 0.3))) + rng.normal(size=size) * noise
+    found = posterior(estimate, noise**2, prior, alpha, adds_up=False)
+    moved = estimate + (1 - estimate.sum()) * noise**2 / (noise**2).sum()
+    shapes = alpha * prior
+    # Cells in the quantiles of the Beta priors that make up the Dirichlet: no weight is singular there.
+    levels = (np.arange(1200) + 0.5) / 1200
+    first = betaincinv(shapes[0], shapes[1:].sum(), levels)
+    if size == 2:
+        points = np.stack([first, 1 - first], axis=-1)
+    else:
+        second = betaincinv(shapes[1], shapes[2], levels)
+        head, rest = np.meshgrid(first, second, indexing="ij")
+        points = np.stack([head, (1 - head) * rest, (1 - head) * (1 - rest)], axis=-1).reshape(-1, 3)
+    logs = -0.5 * (((points - moved) / noise) ** 2).sum(axis=-1)
+    weights = np.exp(logs - logs.max())
+    evidence = math.log(weights.mean()) + logs.max()
+    mean = weights @ points / weights.sum()
+    spread = np.sqrt(weights @ (points - mean) ** 2 / weights.sum())
+    assert np.abs((found.mean - mean) / spread).max() < 0.06
+    assert found.evidence == pytest.approx(evidence, abs=0.06)
+
+
+@pytest.mark.parametrize(("size", "alpha"), [(10, 0.05), (10, 3.0), (10, 10.0), (40, 12.0), (40, 400.0)])
+def test_many_values_agree_with_draws_from_the_prior(size: int, alpha: float) -> None:
+    rng = np.random.default_rng(size)
+    prior = rng.dirichlet(np.full(size, 4.0))
+    noise = rng.uniform(0.15, 0.25, size)
+    estimate = rng.dirichlet(np.full(size, 0.5)) + rng.normal(size=size) * noise
+    estimate += (1 - estimate.sum()) * noise**2 / (noise**2).sum()
+    found = posterior(estimate, noise**2, prior, alpha, adds_up=False)
+    points = rng.dirichlet(alpha * prior, 100_000)
+    logs = -0.5 * (((points - estimate) / noise) ** 2).sum(axis=-1)
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    mean = weights @ points
+    spread = np.sqrt(weights @ (points - mean) ** 2)
+    error = np.sqrt(weights**2 @ (points - mean) ** 2)  # the draws' own, five of which 40 values may reach
+    assert np.all(np.abs(found.mean - mean) < 5 * error + 0.05 * spread)
+    assert found.mean.sum() == pytest.approx(1.0)
+
+
+def test_a_prior_trusted_wholly_is_the_posterior_and_a_flat_one_is_the_default() -> None:
+    estimate, variances, prior = np.array([0.7, 0.4, -0.1]), np.full(3, 0.01), np.array([0.2, 0.3, 0.5])
+    assert posterior(estimate, variances, prior, math.inf).mean.tolist() == prior.tolist()
+    flat, asked = posterior(estimate, variances), posterior(estimate, variances, np.full(3, 1 / 3), 3.0)
+    assert flat.mean.tolist() == asked.mean.tolist()
+    nearly = posterior(estimate, variances, prior, 1e6)
+    np.testing.assert_allclose(nearly.mean, prior, atol=1e-4)
+    assert nearly.evidence == pytest.approx(
+        posterior(estimate, variances, prior, math.inf).evidence, abs=0.01
+    )
+
+
+SIZES = (2, 3, 10, 40)
+
+
+def collected(size: int, share: np.ndarray, people: int, epsilon: float, seed: int) -> sl.RecordSums:
+    schema = sl.Schema([sl.Attribute("a", "categorical", tuple(map(str, range(size))))])
+    records = np.random.default_rng(seed).choice(size, size=(people, 1), p=share).astype(np.uint16)
+    return smp(schema, epsilon, "best").randomise(records, seed=seed).aggregate()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_posterior_means_are_on_the_simplex_and_the_same_whenever_they_are_made(size: int) -> None:
+    sums = collected(size, np.full(size, 1 / size), 500, 1.0, size)
+    first, again = sl.estimate(sums, estimator="bayes"), sl.estimate(sums, estimator="bayes")
+    assert first["a"].sum() == pytest.approx(1.0)
+    assert np.all(first["a"] >= 0)
+    assert first["a"].tolist() == again["a"].tolist()
+    plain = sl.estimate(sums, estimator="inversion")
+    assert first.unbiased["a"].tolist() == plain["a"].tolist()
+    assert first.standard_errors["a"].tolist() == plain.standard_errors["a"].tolist()
+
+
+@pytest.mark.parametrize("size", [5, 40])
+@pytest.mark.parametrize("kind", ["even", "point", "Zipf"])
+def test_posterior_means_err_less_than_projection(size: int, kind: str) -> None:
+    # Ratios of means over 20 collections are at most 0.8 here; 1 is five standard errors away.
+    share = {
+        "even": np.full(size, 1 / size),
+        "point": np.eye(size)[0],
+        "Zipf": 1 / np.arange(1, size + 1) / (1 / np.arange(1, size + 1)).sum(),
+    }[kind]
+    errors = np.zeros(2)
+    for seed in range(20):
+        sums = collected(size, share, 2000, 1.0, seed)
+        for place, estimator in enumerate(("bayes", "simplex")):
+            found = sl.estimate(sums, estimator=estimator)["a"]
+            errors[place] += float(((found - share) ** 2).sum())
+    assert errors[0] < errors[1]
+
+
+def test_a_prior_helps_where_it_is_right_and_costs_little_where_it_is_wrong() -> None:
+    share = np.array([0.05, 0.4, 0.05, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05, 0.1])
+    wrong = np.roll(share[::-1], 3)
+    errors = {"none": 0.0, "right": 0.0, "wrong": 0.0}
+    for seed in range(20):
+        sums = collected(10, share, 2000, 1.0, seed)
+        for name, prior in (("none", None), ("right", {"a": share}), ("wrong", {"a": wrong})):
+            errors[name] += float(
+                ((sl.estimate(sums, estimator="bayes", prior=prior)["a"] - share) ** 2).sum()
+            )
+    assert errors["right"] < 0.5 * errors["none"]
+    assert errors["wrong"] < 1.25 * errors["none"]
+
+
+def test_a_prior_that_cannot_be_used_is_refused_in_words() -> None:
+    sums = collected(3, np.full(3, 1 / 3), 100, 1.0, 0)
+    with pytest.raises(InputError, match="goes with the estimator 'bayes'"):
+        sl.estimate(sums, estimator="simplex", prior={"a": np.full(3, 1 / 3)})
+    with pytest.raises(InputError, match="add up to 1"):
+        sl.estimate(sums, estimator="bayes", prior={"a": np.array([0.5, 0.2, 0.1])})
+
+
+def test_values_in_common_are_used_as_far_as_frequencies_are_alike() -> None:
+    rng = np.random.default_rng(3)
+    noise = np.full(10, 0.05**2)
+    same = rng.dirichlet(np.ones(10))
+    apart = [rng.dirichlet(np.ones(10)) for _ in range(8)]
+    for truths, least, most in (([same] * 8, 0.0, 0.4), (apart, 0.7, 1.1)):
+        errors = {"together": 0.0, "alone": 0.0}
+        for _ in range(5):
+            items = [Noisy.of(truth + rng.normal(size=10) * 0.05, noise, False) for truth in truths]
+            for places, name in (([list(range(8))], "together"), ([[i] for i in range(8)], "alone")):
+                for mean, truth in zip(averaged(items, places), truths, strict=True):
+                    errors[name] += float(((mean - truth) ** 2).sum())
+        assert least <= errors["together"] / errors["alone"] < most
+
+
+def test_evidence_of_mixtures_is_exact_where_noise_is_wide(rng: np.random.Generator) -> None:
+    # Draws of three exponentials of random scale, those with a sum near 1 moved onto it.
+    rates, weights = np.array([1.0, 20.0]), np.log([1 / 3, 40 / 3])
+    kinds = rng.choice(2, size=(1_000_000, 3), p=[1 / 3, 2 / 3])
+    drawn = rng.exponential(1 / rates[kinds])
+    total = drawn.sum(axis=1)
+    near = np.abs(total - 1) < 0.03
+    points = drawn[near] / total[near, None]
+    centre, noise = np.array([0.6, 0.5, -0.1]), np.array([0.2, 0.3, 0.25])
+    logs = -0.5 * (((points - centre) / noise) ** 2).sum(axis=1)
+    expected = math.log(np.exp(logs).mean()) + math.log(near.mean() / 0.06)
+    mean, spread = np.empty((2, 3))
+    assert mixture(centre, noise, rates, weights, TABLES, mean, spread) == pytest.approx(expected, abs=0.05)
+    np.testing.assert_allclose(mean, np.exp(logs) @ points / np.exp(logs).sum(), atol=0.01)
+
+
+def test_levels_have_posterior_means_that_err_less(rng: np.random.Generator) -> None:
+    share = np.array([0.7, 0.1, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0])
+    mechanisms = [sl.mechanisms.create("grr", 8, 0.5), sl.mechanisms.create("oue", 8, 1.0)]
+    errors = np.zeros(2)
+    for seed in range(20):
+        codes = rng.choice(8, size=(2, 1000), p=share).astype(np.uint16)
+        levels = [
+            (one, one.aggregate(one.randomise(row, seed=seed)))
+            for one, row in zip(mechanisms, codes, strict=True)
+        ]
+        found = combine_levels(levels)
+        assert not found.adds_up
+        assert found.posterior_means.sum() == pytest.approx(1.0)
+        errors += [float(((one - share) ** 2).sum()) for one in (found.posterior_means, found.frequencies)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 40])
+@pytest.mark.parametrize("deviation", [0.0, 1e-9, 0.01, 1e4])
+def test_no_noise_and_noise_beyond_all_bounds_have_posterior_means_too(size: int, deviation: float) -> None:
+    wild = np.concatenate([[5.0], np.full(size - 1, -4.0 / max(size - 1, 1))])
+    for estimate in (np.eye(size)[0], np.full(size, 1 / size), wild):
+        for adds_up in (True, False):
+            found = average(estimate, np.full(size, deviation**2), adds_up=adds_up)
+            assert found.sum() == pytest.approx(1.0)
+            assert found.min() >= -1e-12
