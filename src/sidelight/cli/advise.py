@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 import sidelight as sl
-from sidelight.cli.common import SETTINGS, Shown, check_writable, progress, read_table, refuse_several, show
+from sidelight.cli.common import (
+    SETTINGS,
+    Shown,
+    check_writable,
+    first_given,
+    progress,
+    read_table,
+    refuse_several,
+    show,
+)
 from sidelight.cli.options import WITHOUT_ENGINE, Reading, RecordEpsilon, SaveProtocol, flag, grouped
 from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError, check_whole
@@ -30,6 +39,9 @@ class Collected:
     public: bool = flag(False, "The table is public: use its frequencies, not uniform ones.", "--public")
     first: list[Path] | None = flag(None, "Reports of a first phase to take frequencies from; repeatable.")
     save_protocol: SaveProtocol = None
+    pairs: bool = flag(
+        False, "Compare collections by the tables of all pairs, not by frequencies.", "--pairs"
+    )
 
 
 @grouped(without=WITHOUT_ENGINE)
@@ -44,6 +56,9 @@ def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown)
         if people is None:
             raise InputError("say how many people will report with --people, got none.")
         epsilon = 1.0 if collected.epsilon is None else collected.epsilon
+        if collected.pairs:
+            _advise_pairs(collected, wanted, shown, schema, epsilon, people)
+            return
         advice = sl.advise(schema, epsilon, people, known, origin)
         notes = [] if table is None else table.notes()
         if table is not None and collected.save_protocol:
@@ -53,6 +68,27 @@ def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown)
     if collected.save_protocol:
         sl.protocols.write_protocol(advice.choice, collected.save_protocol)
     show(advice, shown, lambda: sl.report.print_advice(advice))
+
+
+def _advise_pairs(
+    collected: Collected, wanted: Wanted, shown: Shown, schema: sl.Schema, epsilon: float, people: int
+) -> None:
+    """Compare collections by the tables of all pairs, and show the comparison."""
+    others = {"--public": collected.public or None, "--within": wanted.within, "--prior": wanted.prior}
+    if option := first_given(others):
+        raise InputError(f"{option} is said of frequencies; leave it or --pairs out.")
+    known = None
+    if collected.first:
+        known = sl.estimate_pairs([sl.read_reports(path) for path in collected.first])
+    advice = sl.advice.advise_pairs(schema, epsilon, people, known)
+    if collected.save_protocol:
+        if advice.choice.two_phase is not None:
+            raise InputError(
+                "two phases are advised, which no protocol file holds; collect with --protocol "
+                f"adaptive-pairs --share {advice.choice.two_phase.share:.3g}, or leave --save-protocol out."
+            )
+        sl.protocols.write_protocol(advice.choice.first, collected.save_protocol)
+    show(advice, shown, lambda: sl.report.print_pair_advice(advice))
 
 
 def _assumed(collected: Collected, reading: Reading) -> tuple[sl.Schema, sl.Table | None, Any, str]:

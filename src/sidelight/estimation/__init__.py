@@ -12,3 +12,7 @@ from sidelight.estimation.usefulness import people_needed as people_needed, usef
 from sidelight.estimation.affordable import Affordable as Affordable, affordable as affordable
 from sidelight.estimation.prospect import Prospect as Prospect, prospect as prospect
 from sidelight.estimation.levels import LevelEstimates as LevelEstimates, combine_levels as combine_levels
+from sidelight.estimation.pairs import PairEstimates as PairEstimates, TableEstimate as TableEstimate
+from sidelight.estimation.pairs import estimate_pairs as estimate_pairs
+from sidelight.estimation.dependence import PairDependence as PairDependence
+from sidelight.estimation.synthetic import Synthetic as Synthetic, synthetic_people as synthetic_people

@@ -1,6 +1,7 @@
-"""The second phase of Corr-RR and Cond-RR, learnt from the reports of the first.
+"""The second phase of Corr-RR, Cond-RR and pairs, learnt from the reports of the first.
 
-It makes values up: Corr-RR copies what was reported, Cond-RR draws from conditionals. Later rounds learn from
+The first two make values up: Corr-RR copies what was reported, Cond-RR draws from conditionals. Pairs are
+reported as far as the evidence of dependence makes them worth it. Later rounds learn from
 all reports of first phases so far (iterative refinement, Corr-RR section 3.3.2).
 """
 
@@ -13,13 +14,16 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sidelight.estimation.allotment import Allotment, Dependence
 from sidelight.estimation.shrinkage import by_domain, shrunken
+from sidelight.estimation.table_evidence import table_evidence
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
 from sidelight.protocols.fake_data import FakeDataProtocol, whole_law
 from sidelight.protocols.protocol import even_part
 from sidelight.protocols.records import RecordReports, check_same, joined, listed, reports_among
+from sidelight.protocols.sets import SetSample, all_pairs, sampled_sets
 from sidelight.protocols.two_phase import COPYING, Copying, SecondPhase, TwoPhase, origin_of
 
 Laws = dict[tuple[str, str], Whole]
@@ -37,8 +41,11 @@ def learn_second_phase(
     """
     parts = reports_among(listed(reports))
     first = _check_first(design, parts)
+    number = len(parts) if round_number is None else round_number
     expected = people if people is not None else round(first.people * (1 - design.share) / design.share)
     check_whole("people", expected, at_least=1)
+    if design.method == "pairs":
+        return SecondPhase(design, _worth_reporting(design, first, expected), first.people, number)
     estimates = unbiased([first.aggregate()])
     smooth = by_domain(design.schema, estimates, shrunken) if design.copying == "corrected" else {}
     used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
@@ -50,7 +57,19 @@ def learn_second_phase(
         fakes |= _laws(design, group, used, joints, max(expected, 2))
     origin = f"{origin_of(design.first)} {first.people} reports"
     second = FakeDataProtocol(design.schema, groups, design.epsilon, fakes, design.method, origin)
-    return SecondPhase(design, second, first.people, len(parts) if round_number is None else round_number)
+    return SecondPhase(design, second, first.people, number)
+
+
+def _worth_reporting(design: TwoPhase, first: RecordReports, people: int) -> SetSample:
+    """Return the sets of the second phase: shares of people by the error to expect, see `Allotment`."""
+    schema = design.schema
+    evidence = table_evidence([first.aggregate()], all_pairs(schema))
+    believed = {names: Dependence.of(item) for names, item in evidence.shrunken.items()}
+    squares = {name: float((share**2).sum()) for name, share in evidence.shares.items()}
+    before = {names: float(table.reports) for names, table in evidence.tables.items()}
+    best = Allotment(schema, design.epsilon, believed, squares).best(people, before)
+    origin = f"{origin_of(design.first)} {first.people} reports"
+    return sampled_sets(schema, design.epsilon, best, origin=origin)
 
 
 def _check_first(design: TwoPhase, parts: Sequence[RecordReports]) -> RecordReports:

@@ -19,6 +19,11 @@ from sidelight.report.knowledge import print_adversary as print_adversary, print
 from sidelight.report.learning import print_learnt as print_learnt
 from sidelight.report.remedies import print_remedies as print_remedies
 from sidelight.report.page import write_report as write_report
+from sidelight.report.pairs import (
+    print_pair_advice as print_pair_advice,
+    print_pairs as print_pairs,
+    synthetic_notes as synthetic_notes,
+)
 from sidelight.report.plans import (
     changes_section as changes_section,
     check_lines as check_lines,
