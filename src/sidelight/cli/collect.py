@@ -41,7 +41,7 @@ class Means:
         None, "Inside 'product' and 'pairs': attributes together, a,b,c; repeatable."
     )
     prior: str | None = flag(None, "For 'rs+rfd': a public table whose frequencies the fakes follow.")
-    share: float | None = flag(None, "People in the first of two phases, of all [0.1; 0.25 for pairs].")
+    share: float | None = flag(None, "People in the first of two phases, of all [0.1; 0.2 for pairs].")
 
     @property
     def details(self) -> dict[str, Any]:

@@ -31,11 +31,11 @@ from sidelight.schema import Schema
 
 LEAST_SHARE = 1e-3
 """Sets that fewer people than this share would report are left out."""
-LARGEST_FIRST = 0.25
+LARGEST_FIRST = 0.2
 """At most this share of people report random pairs before anything is known."""
 _SPREAD = 0.2
 """How far marginals lie from uniformity before anything is known, squared."""
-_CAUTION = 2.0
+_CAUTION = 3.0
 """What is to be shrunk must be found first, so that its noise counts this many times."""
 _HEDGE = 0.5
 """This much of what pairs get is shared evenly: one that seemed independent may not be."""
@@ -54,7 +54,8 @@ class Dependence:
         """Return what is believed before any report, uniform marginals assumed."""
         even = [np.full(schema[name].size, 1 / schema[name].size) for name in names]
         centres = centres_of(even, shares_values(schema, names))
-        return cls(prior_weights(len(centres)).reshape(-1), prior_distances(centres).reshape(-1))
+        weights = prior_weights(len(centres), [len(share) for share in even])
+        return cls(weights.reshape(-1), prior_distances(centres).reshape(-1))
 
     @classmethod
     def of(cls, shrunken: Shrunken) -> Dependence:

@@ -13,6 +13,9 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 
+_RAREST = 1e-4
+"""A cell expected of fewer people than this share counts as one of so many: nothing is known about it."""
+
 
 @dataclass(frozen=True)
 class PairDependence:
@@ -70,16 +73,27 @@ def pair_dependence(
     stated, told = cramers_v(table), mutual_information(table)
     if unbiased is None:
         return PairDependence(stated, told, 0.0, math.inf, 0.0, 1.0, probability)
-    first, second = table.sum(axis=1), table.sum(axis=0)
-    apart = np.outer(first, second)
-    # A value that hardly anybody has would drown V in its own noise: it counts as one of a person in 10,000.
-    scale = 1 / (np.maximum(apart, 1e-4) * (min(table.shape) - 1))
-    gap = unbiased - apart
-    square = float((scale * (gap**2 - variance)).sum())
-    free = math.prod(size - 1 for size in table.shape) / table.size
-    spread = 4 * scale**2 * np.maximum(gap**2 - variance, 0.0) * variance + 2 * (scale * variance) ** 2 / free
-    error = math.sqrt(float(spread.sum()))
-    low, high = (math.sqrt(min(max(square + sign * deviations * error, 0.0), 1.0)) for sign in (-1, 1))
+    apart = np.outer(table.sum(axis=1), table.sum(axis=0))
+    square, error = _square(unbiased - apart, variance, apart)
+    # Rare values count less below: that makes V smaller and its noise much smaller, so the end still holds.
+    some, its_error = _square(unbiased - apart, variance, np.maximum(apart, 1 / table.size))
+    low = max(square - deviations * error, some - deviations * its_error, 0.0)
+    high = max(square + deviations * error, 0.0)
+    lower, upper = (math.sqrt(min(end, 1.0)) for end in (low, high))
     return PairDependence(
-        stated, told, square, error, min(low, stated), max(high, stated), probability
+        stated, told, square, error, min(lower, stated), max(upper, stated), probability
     )  # fmt: skip
+
+
+def _square(gap: Array, variance: Array, apart: Array) -> tuple[float, float]:
+    """Return V squared from a table's distance from independence, noise taken off, and its standard error.
+
+    The noise of a cell left over beside the marginals is spread over fewer directions than there are cells.
+    """
+    scale = 1 / (np.maximum(apart, _RAREST) * (min(gap.shape) - 1))
+    free = math.prod(size - 1 for size in gap.shape) / gap.size
+    # In the direction of the gap the noise is that of a whole cell, as before the marginals were taken out.
+    spread = (
+        4 * scale**2 * np.maximum(gap**2 - variance, 0.0) * variance + 2 * (scale * variance) ** 2
+    ) / free
+    return float((scale * (gap**2 - variance)).sum()), math.sqrt(float(spread.sum()))

@@ -15,16 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sidelight.estimation.averaging import averaged
 from sidelight.estimation.bayes import Noisy, dirichlet_posteriors
 from sidelight.estimation.set_tables import Margins, Names, SetTable, fitted, outer
 from sidelight.estimation.unbiased import Every
 from sidelight.foundation.arrays import Array, to_simplex
+from sidelight.protocols.groups import marginal
 from sidelight.schema import Schema
 
 ALPHAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0, math.inf)
 AGREEMENTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
-_USUAL_ALPHA = 64.0
-"""Tables of real people lie mostly between 10 and 1,000; prior weights fall off from here (Cauchy in ln)."""
+_USUAL_ALPHA = 16.0
+"""Prior weights fall off from this alpha, times the values of the longer side less 1 (Cauchy in ln alpha).
+
+The expected square of Cramer's V is (values of the longer side - 1) / (alpha + 1): it is a V of a quarter."""
 _SURE = 0.3
 """The prior weight of the centre itself, alpha infinite."""
 _LEANING = 0.5
@@ -33,7 +37,6 @@ _OWN = 2.0
 """How many tables' worth the prior weights count beside the evidence of the other tables."""
 _STRONG = 256.0
 """Up to this alpha a table says something about its marginals that they do not say themselves."""
-_SHAPES = tuple(math.exp(x) for x in np.linspace(math.log(1e-3), math.log(1e4), 13))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +64,9 @@ class Shrunken:
         return float((self.weights * self.apart).sum())
 
 
-def prior_weights(centres: int) -> Array:
-    """Return the weights of hypotheses before any report, (centres, alphas)."""
-    finite = np.log(np.array(ALPHAS[:-1]) / _USUAL_ALPHA)
+def prior_weights(centres: int, sizes: Sequence[int]) -> Array:
+    """Return the weights of hypotheses before any report, (centres, alphas), of a table of such sizes."""
+    finite = np.log(np.array(ALPHAS[:-1]) / (_USUAL_ALPHA * (max(sizes) - 1)))
     falling = 1 / (1 + finite**2)
     alphas = np.append((1 - _SURE) * falling / falling.sum(), _SURE)
     if centres == 1:
@@ -98,20 +101,19 @@ def shares_values(schema: Schema, names: Names) -> bool:
 
 
 def shrunken_marginals(schema: Schema, marginals: Every) -> dict[str, Array]:
-    """Return the posterior means of marginals under Dirichlet priors, averaged by evidence."""
-    means, logs, priors = [], [], []
-    for name in schema.names:
-        item = marginals[name]
-        noisy = Noisy.of(item.estimate, item.variance(to_simplex(item.estimate)))
-        size = len(item.estimate)
-        found, _, evidence = dirichlet_posteriors(noisy, np.full(size, 1 / size), [size * a for a in _SHAPES])
-        falling = 1 / (1 + (np.log(_SHAPES) / (0.4 if size < 8 else 1.0)) ** 2)
-        means.append(found)
-        logs.append(evidence)
-        priors.append(falling / falling.sum())
-    weights = shared_weights(np.array(logs), np.array(priors), 4.0)
-    each = zip(schema.names, weights, means, strict=True)
-    return {name: _on_simplex(weight @ found) for name, weight, found in each}
+    """Return the posterior means of marginals, priors averaged by evidence, see `averaging`.
+
+    Noise depends on the frequencies: it is taken at projected estimates, and then at what was found.
+    """
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, attribute in enumerate(schema):
+        places.setdefault(attribute.values, []).append(place)
+    items = [marginals[name] for name in schema.names]
+    near = [to_simplex(item.estimate) for item in items]
+    for _ in range(2):
+        noisy = [Noisy.of(item.estimate, item.variance(x)) for item, x in zip(items, near, strict=True)]
+        near = [_on_simplex(mean) for mean in averaged(noisy, list(places.values()))]
+    return dict(zip(schema.names, near, strict=True))
 
 
 def shared_weights(logs: Array, priors: Array, own: float) -> Array:
@@ -144,33 +146,54 @@ class _Judged:
     evidence: Array
     prior: Array
     apart: Array
+    is_told: bool = True
 
 
 def _judged(table: SetTable, centres: Sequence[Array], near: Array) -> _Judged:
-    """Return what the reports of one table say about every hypothesis; without any, what the prior says.
+    """Return what the reports of one table say about every hypothesis; without any, nothing but independence.
 
     Noise is taken at cells `near` the truth.
     """
-    prior, apart = prior_weights(len(centres)), prior_distances(centres)
+    prior, apart = prior_weights(len(centres), table.sizes), prior_distances(centres)
     if table.cells is None:
-        means = np.repeat(np.stack(centres), len(ALPHAS), axis=0)
-        return _Judged(means, np.zeros(prior.size), prior.reshape(-1), apart.reshape(-1))
+        means = np.tile(centres[0], (prior.size, 1))
+        return _Judged(means, np.zeros(prior.size), prior.reshape(-1), apart.reshape(-1), is_told=False)
     noisy = Noisy.of(table.cells.estimate, table.cells.variance(near), table.adds_up)
     found = [dirichlet_posteriors(noisy, centre, ALPHAS) for centre in centres]
     means = np.concatenate([item[0] for item in found])
-    evidence = np.concatenate([item[2] for item in found])
+    of_marginals = _marginal_evidence(noisy, centres[0], table.sizes)
+    evidence = np.concatenate([item[2] - of_marginals for item in found])
     return _Judged(means, evidence, prior.reshape(-1), apart.reshape(-1))
 
 
+def _marginal_evidence(noisy: Noisy, centre: Array, sizes: tuple[int, ...]) -> Array:
+    """Return what the marginals of a table alone say about every alpha.
+
+    They agree with the centre's, which were found from the same reports: they would call for a large alpha
+    even where attributes depend strongly. What is left without them is about the dependence. The marginals of
+    a Dirichlet law are Dirichlet's with the same alpha.
+    """
+    shaped = [cells.reshape(sizes) for cells in (noisy.centre, noisy.variances, centre)]
+    evidence = np.zeros(len(ALPHAS))
+    for axis in range(len(sizes)):
+        given, spread, share = (marginal(cells, axis) for cells in shaped)
+        evidence += dirichlet_posteriors(Noisy(given, spread), share, ALPHAS)[2]
+    return evidence
+
+
 def _together(judged: Sequence[_Judged]) -> list[Array]:
-    """Return the posterior weights of every table's hypotheses; those with fewer lack the later ones."""
-    most = max(item.prior.size for item in judged)
-    logs = np.full((len(judged), most), -np.inf)
-    priors = np.zeros((len(judged), most))
-    for row, item in enumerate(judged):
+    """Return the posterior weights of every table's hypotheses; those with fewer lack the later ones.
+
+    A table that nobody reported keeps its prior weights, and tells the others nothing.
+    """
+    told = [item for item in judged if item.is_told]
+    most = max((item.prior.size for item in told), default=0)
+    logs = np.full((len(told), most), -np.inf)
+    priors = np.zeros((len(told), most))
+    for row, item in enumerate(told):
         logs[row, : item.prior.size], priors[row, : item.prior.size] = item.evidence, item.prior
-    weights = shared_weights(logs, priors, _OWN)
-    return [weight[: item.prior.size] for weight, item in zip(weights, judged, strict=True)]
+    found = iter(shared_weights(logs, priors, _OWN) if told else ())
+    return [next(found)[: item.prior.size] if item.is_told else item.prior for item in judged]
 
 
 def _averaged(

@@ -31,7 +31,8 @@ from sidelight.protocols.records import RecordSums, Reported
 from sidelight.schema import Schema
 from sidelight.sources.table import write_rows
 
-_NOBODY = "nobody reported {} together, so independence is all that their tables show"
+_NOBODY = "nobody reported {} together, so their tables show independence"
+_IMPLIED = "nobody reported {} together, so their tables show what pairs of them imply"
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,12 +210,20 @@ def estimate_pairs(
     evidence = table_evidence(parts, wanted, about)
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
     tables = {names: _estimated(evidence, names, deviations) for names in wanted}
-    unknown = [" and ".join(names) for names, table in tables.items() if not table.reports]
+    unknown = [names for names, table in tables.items() if not table.reports]
+    notes = [
+        words.format("; ".join(" and ".join(names) for names in some))
+        for words, some in (
+            (_NOBODY, [names for names in unknown if len(names) == 2]),
+            (_IMPLIED, [names for names in unknown if len(names) > 2]),
+        )
+        if some
+    ]
     return PairEstimates(
         schema, tables, _common(evidence), parts[-1].protocol.name, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
         any(part.is_simulation for part in parts), max(part.protocol.delta for part in parts),
-        (_NOBODY.format("; ".join(unknown)),) if unknown else (),
+        tuple(notes),
     )  # fmt: skip
 
 

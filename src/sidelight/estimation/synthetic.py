@@ -3,8 +3,8 @@
 The model is the distribution of largest entropy with the estimated pairs, over cliques of attributes that
 form a junction tree: each attribute is drawn given some of one earlier clique's, those that it depends on
 most, as far as a clique's cells allow (a single clique where all attributes fit). Cliques are found by
-iterative proportional fitting (Csiszar 1975). Records are made from estimates alone, so they spend no budget and say
-nothing about anybody beyond the reports (post-processing; Dwork, Roth 2014, Proposition 2.1).
+iterative proportional fitting (Csiszar 1975). Records are made from estimates alone, so they spend no budget
+and say nothing about anybody beyond the reports (post-processing; Dwork, Roth 2014, Proposition 2.1).
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def cond_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
     return TwoPhase(schema, epsilon, "cond-rr", share=share)
 
 
-def adaptive_pairs(schema: Schema, epsilon: float, share: float = 0.25) -> TwoPhase:
+def adaptive_pairs(schema: Schema, epsilon: float, share: float = 0.2) -> TwoPhase:
     """Return pairs in two phases: random ones tell which attributes depend on each other, see `TwoPhase`."""
     return TwoPhase(schema, epsilon, "pairs", share=share)
 

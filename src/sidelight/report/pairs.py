@@ -61,10 +61,13 @@ def headline(estimates: PairEstimates) -> str:
     """Return what was found, in one sentence."""
     certain = [names for names, found in _strongest(estimates) if found.lower > 0]
     whole = len(estimates.dependence)
+    if not whole:
+        return f"{len(estimates.tables)} tables from {estimates.people} reports."
     if not certain:
         return f"None of {whole} pairs is shown to depend on each other by {estimates.people} reports."
     strongest = " and ".join(certain[0])
-    return f"{len(certain)} of {whole} pairs are shown to depend on each other, most of all {strongest}."
+    verb = "is" if len(certain) == 1 else "are"
+    return f"{len(certain)} of {whole} pairs {verb} shown to depend on each other, most of all {strongest}."
 
 
 def notes(estimates: PairEstimates) -> list[str]:
@@ -83,35 +86,38 @@ def notes(estimates: PairEstimates) -> list[str]:
 
 
 def heat_figure(estimates: PairEstimates) -> Figure:
-    """Draw V of every pair below the diagonal, and the width of its interval above it."""
+    """Draw V of every pair below the diagonal, and its interval above it."""
     names = list(estimates.schema.names)
     size = len(names)
-    grid: list[list[float | None]] = [[None] * size for _ in names]
-    hover = [[""] * size for _ in names]
-    text = [[""] * size for _ in names]
+    values: list[list[float | None]] = [[None] * size for _ in names]
+    known: list[list[float | None]] = [[None] * size for _ in names]
+    hover, text, ends = ([[""] * size for _ in names] for _ in range(3))
     for (first, second), found in estimates.dependence.items():
         a, b = names.index(first), names.index(second)
-        words = paragraph(
-            f"{first} and {second}", f"Cramer's V {found.cramers_v:.2f}",
-            f"interval {found.lower:.2f} to {found.upper:.2f}", f"P(dependent) {found.probability:.2f}",
+        between = f"{found.lower:.2f} to {found.upper:.2f}"
+        hover[a][b] = hover[b][a] = paragraph(
+            f"{first} and {second}", f"Cramer's V {found.cramers_v:.2f}", f"interval {between}",
+            f"P(dependent) {found.probability:.2f}",
         )  # fmt: skip
-        for row, column, value in ((b, a, found.cramers_v), (a, b, found.upper - found.lower)):
-            grid[row][column], hover[row][column] = round(value, 4), words
-            text[row][column] = f"{value:.2f}" if row > column else f"±{value / 2:.2f}"
-    trace: Trace = {
-        "type": "heatmap", "z": grid, "zmin": 0, "zmax": 1, "xgap": 1, "ygap": 1, "hoverinfo": "text",
-        "hovertext": hover, "hoverongaps": False, "colorscale": HEAT,
-        "colorbar": {"thickness": 10, "outlinewidth": 0, "title": {"text": "V"}},
-    }  # fmt: skip
+        values[b][a], text[b][a] = round(found.cramers_v, 4), f"{found.cramers_v:.2f}"
+        known[a][b], ends[a][b] = 1.0, between
     is_numbered = size <= MOST_NUMBERED
-    if is_numbered:
-        trace |= {"text": text, "texttemplate": "%{text}"}
+    shared: Trace = {
+        "type": "heatmap", "zmin": 0, "zmax": 1, "xgap": 1, "ygap": 1, "hoverinfo": "text",
+        "hovertext": hover, "hoverongaps": False, **({"texttemplate": "%{text}"} if is_numbered else {}),
+    }  # fmt: skip
+    bar = {"thickness": 10, "outlinewidth": 0, "title": {"text": "V"}}
+    grey = [[0, "@line"], [1, "@line"]]
+    data = [
+        shared | {"z": values, "text": text, "colorscale": HEAT, "colorbar": bar},
+        shared | {"z": known, "text": ends, "colorscale": grey, "showscale": False},
+    ]
     longest = min(max(map(len, names)), 24)
-    height, width = (30, 46) if is_numbered else (17, 17)
+    height, width = (30, 84) if is_numbered else (17, 17)
     tick = {"showgrid": False, **places(labels(names))}
-    said = "Below the diagonal Cramer's V of each pair, above it half the width of its interval."
+    said = "Below the diagonal Cramer's V of each pair, above it the interval of V."
     return plotted(
-        [trace], f"{said} The same figures are in the table below.", 110 + 6 * longest + height * size,
+        data, f"{said} The same figures are in the table below.", 110 + 6 * longest + height * size,
         axis("", **tick, tickangle=-60), axis("", **tick, autorange="reversed"),
         headroom=30, min_width=120 + 7 * longest + width * size,
     )  # fmt: skip
@@ -125,10 +131,9 @@ def print_pairs(estimates: PairEstimates) -> None:
         for names, found in _strongest(estimates)[:_MOST_ROWS]
     ]  # fmt: skip
     columns = ("pair", "Cramer's V", "interval", "nats shared", "P(dependent)", "reports")
-    parts: list[RenderableType] = [
-        headline(estimates),
-        table_of("Dependence of pairs", columns, rows, left=("pair",)),
-    ]
+    parts: list[RenderableType] = [headline(estimates)]
+    if rows:
+        parts.append(table_of("Dependence of pairs", columns, rows, left=("pair",)))
     left = len(estimates.dependence) - _MOST_ROWS
     more = [f"{left} further pairs: see --report or --json."] if left > 0 else []
     print_parts(
