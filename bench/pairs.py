@@ -128,9 +128,14 @@ def true_tables(schema: sl.Schema, records: Records) -> dict[tuple[str, str], np
     return tables
 
 
+@cache
+def _advised(schema: sl.Schema, epsilon: float, people: int) -> sl.protocols.Design:
+    return advise_pairs(schema, epsilon, people).choice
+
+
 def ours(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
     """The advised collection: two phases of pairs, or attributes one by one where pairs are not worth it."""
-    design = advise_pairs(schema, epsilon, len(records)).choice
+    design = _advised(schema, epsilon, len(records))
     if design.two_phase is None:
         reports = [design.first.randomise(records)]
     else:

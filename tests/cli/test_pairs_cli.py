@@ -57,7 +57,8 @@ def test_two_phases_of_pairs_from_a_table_to_people(folder, run) -> None:
     assert data["people"] == 1_500
 
 
-def test_one_phase_of_chosen_sets(folder, run) -> None:
+@pytest.mark.usefixtures("folder")
+def test_one_phase_of_chosen_sets(run) -> None:
     shown = run("collect", "t.csv", "--protocol", "pairs", "--group", "a,b,c", "--seed", 1, "-o", "r.parquet")
     assert shown.code == 0
     assert run("estimate", "r.parquet", "--set", "a,b,c").code == 0
@@ -110,7 +111,8 @@ def test_advice_on_tables(folder, run) -> None:
         ),
     ],
 )
-def test_bad_requests_end_with_one_line(folder, run, arguments, words: str) -> None:
+@pytest.mark.usefixtures("folder")
+def test_bad_requests_end_with_one_line(run, arguments, words: str) -> None:
     run("collect", "t.csv", "--protocol", "pairs", "--seed", 1, "-o", "r.parquet")
     shown = run(*arguments)
     assert shown.code == 2
