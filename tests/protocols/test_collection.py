@@ -401,7 +401,10 @@ OVERLAPPING = (make_group(UNEQUAL, ["a", "b"], "grr", 1), make_group(UNEQUAL, ["
         (lambda: product_domain(ALIKE, 1, [["a", "b"], ["a x b"]]), "two groups have one label"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2)), "one number for each of 3 groups"),
         (lambda: smp(UNEQUAL, 1, shares=(1, 2, 0)), "`shares` must be a whole number"),
-        (lambda: product_domain(UNEQUAL, 1, mechanism="oue"), "must be reported through one of grr, ss"),
+        (
+            lambda: product_domain(UNEQUAL, 1, mechanism="olh"),
+            "must be reported through one of grr, ss, oue, sue",
+        ),
         (
             lambda: Split(UNEQUAL, (make_group(UNEQUAL, ["a", "b"], "grr", 1),)),
             "no group reports the attribute 'c'",

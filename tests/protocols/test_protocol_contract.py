@@ -433,7 +433,9 @@ def test_names_kinds_and_options_are_checked(tmp_path) -> None:
         sl.InputError, match="`share` says nothing about the protocol 'spl'; it takes mechanism"
     ):
         make_protocol("spl", SCHEMA, 1.0, share=0.1)
-    with pytest.raises(sl.InputError, match="`protocol` must be one of 'split', 'sample', 'hidden', "):
+    with pytest.raises(
+        sl.InputError, match="`protocol` must be one of 'split', 'sample', 'sets', 'hidden', "
+    ):
         protocol_class("spl")
     path = write_protocol(NearRecords(SCHEMA, 1.0), tmp_path / "near.json")
     path.write_text(path.read_text().replace('"epsilon"', '"budget"'))

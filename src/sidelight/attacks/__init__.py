@@ -17,5 +17,6 @@ from sidelight.attacks.reconstruction import fit_published as fit_published
 from sidelight.attacks.rehearsal import rehearse as rehearse
 from sidelight.attacks.released import Released as Released, release as release
 from sidelight.attacks.result import AttackComparison as AttackComparison, AttackResult as AttackResult
+from sidelight.attacks.synthetic import attack_synthetic as attack_synthetic
 from sidelight.attacks.verdict import Verdict as Verdict
 from sidelight.foundation.intervals import Interval as Interval

@@ -42,6 +42,9 @@ class Collected:
         None, "Ask the same people so many times: compare kept responses, divided people and budgets."
     )
     save_protocol: SaveProtocol = None
+    pairs: bool = flag(
+        False, "Compare collections by the tables of all pairs, not by frequencies.", "--pairs"
+    )
 
 
 @grouped(without=WITHOUT_ENGINE)
@@ -56,6 +59,9 @@ def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown)
         if people is None:
             raise InputError("say how many people will report with --people, got none.")
         epsilon = 1.0 if collected.epsilon is None else collected.epsilon
+        if collected.pairs:
+            _advise_pairs(collected, wanted, shown, schema, epsilon, people)
+            return
         again = (
             None if collected.rounds is None else _again(collected, schema, epsilon, people, known, wanted)
         )
@@ -86,6 +92,27 @@ def _again(
         raise InputError(f"{option} is for a single collection, and --rounds for several; leave one out.")
     rounds = check_whole("rounds", collected.rounds, at_least=2)
     return sl.advice.advise_rounds(schema, epsilon, people, rounds, known)
+
+
+def _advise_pairs(
+    collected: Collected, wanted: Wanted, shown: Shown, schema: sl.Schema, epsilon: float, people: int
+) -> None:
+    """Compare collections by the tables of all pairs, and show the comparison."""
+    others = {"--public": collected.public or None, "--within": wanted.within, "--prior": wanted.prior}
+    if option := first_given(others):
+        raise InputError(f"{option} is said of frequencies; leave it or --pairs out.")
+    known = None
+    if collected.first:
+        known = sl.estimate_pairs([sl.read_reports(path) for path in collected.first])
+    advice = sl.advice.advise_pairs(schema, epsilon, people, known)
+    if collected.save_protocol:
+        if advice.choice.two_phase is not None:
+            raise InputError(
+                "two phases are advised, which no protocol file holds; collect with --protocol "
+                f"adaptive-pairs --share {advice.choice.two_phase.share:.3g}, or leave --save-protocol out."
+            )
+        sl.protocols.write_protocol(advice.choice.first, collected.save_protocol)
+    show(advice, shown, lambda: sl.report.print_pair_advice(advice))
 
 
 def _assumed(collected: Collected, reading: Reading) -> tuple[sl.Schema, sl.Table | None, Any, str]:

@@ -33,14 +33,16 @@ class Means:
     protocol: str | None = flag(
         None,
         f"A protocol file, or 'best' [the default], {', '.join(map(repr, PROTOCOLS))} "
-        "('corr-rr' and 'cond-rr': the first phase).",
+        "('corr-rr', 'cond-rr' and 'adaptive-pairs': the first phase).",
     )
     parameters: Path | None = flag(None, "Published parameters: collect the second phase.")
     epsilon: RecordEpsilon = None
-    mechanism: str | None = flag(None, "Inside 'spl', 'smp' and 'product': a name, or 'best' [grr].")
-    group: list[str] | None = flag(None, "Inside 'product': attributes together, a,b,c; repeatable.")
+    mechanism: str | None = flag(None, "Inside 'spl', 'smp', 'product' and 'pairs': a name, or 'best' [grr].")
+    group: list[str] | None = flag(
+        None, "Inside 'product' and 'pairs': attributes together, a,b,c; repeatable."
+    )
     prior: str | None = flag(None, "For 'rs+rfd': a public table whose frequencies the fakes follow.")
-    share: float | None = flag(None, "For 'corr-rr', 'cond-rr': people in the first phase, of all [0.1].")
+    share: float | None = flag(None, "People in the first of two phases, of all [0.1; 0.2 for pairs].")
 
     @property
     def details(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import sidelight as sl
 from sidelight.cli.common import SETTINGS, Shown, check_writable, first_given, progress, show
 from sidelight.cli.follow import Showing, State, estimate_from_state
 from sidelight.cli.options import Encoding, Force, flag, grouped
+from sidelight.cli.pairs import Pairing
 from sidelight.cli.panel import are_rounds, estimate_panel
 from sidelight.cli.wanted import Wanted
 from sidelight.foundation.errors import InputError
@@ -65,8 +66,8 @@ class Learning:
         phase, protocol = reports[0].phase, reports[0].protocol
         if phase is None:
             raise InputError(
-                f"--learn needs reports of a first phase, made with --protocol corr-rr or cond-rr; got "
-                f"{protocol.name!r}."
+                f"--learn needs reports of a first phase, made with --protocol corr-rr, cond-rr or "
+                f"adaptive-pairs; got {protocol.name!r}."
             )
         design = sl.protocols.TwoPhase(
             protocol.schema, phase.epsilon, phase.method, self.copying or "published",  # type: ignore[arg-type]
@@ -94,14 +95,22 @@ Reports = Annotated[
 
 @grouped()
 def estimate(
-    *, reports: Reports = None, estimation: Estimation, wanted: Wanted, learning: Learning, state: State,
-    written: Written, shown: Shown,
+    *, reports: Reports = None, estimation: Estimation, pairing: Pairing, wanted: Wanted, learning: Learning,
+    state: State, written: Written, shown: Shown,
 ) -> None:  # fmt: skip
     """Estimate the frequencies of every attribute from reports, and say whether that beats guessing."""
     files, output, truth = reports or [], written.output, estimation.truth
     sources = (*files, truth, state.follow, state.checkpoint)
     check_writable(output, (".csv", ".parquet", ".json"), sources=sources, force=written.force)
     learning.check(files)
+    others = {
+        "--truth": truth, "--within": wanted.within, "--prior": wanted.prior, "--follow": state.follow,
+        "--estimator": None if estimation.estimator == "best" else estimation.estimator,
+    }  # fmt: skip
+    pairing.check(others, files, written.force)
+    if pairing.is_asked_for:
+        _estimate_pairs(files, estimation, pairing, learning, written, shown)
+        return
 
     def finish(estimates: sl.Estimates) -> sl.Estimates | Comparison:
         schema, encoding = estimates.schema, written.encoding
@@ -147,3 +156,27 @@ def _over_time(
     if option := first_given(single):
         raise InputError(f"{option} is for a single collection; these are several rounds: leave it out.")
     return estimate_panel(reports, estimation.settings)
+
+
+def _estimate_pairs(
+    files: list[Path],
+    estimation: Estimation,
+    pairing: Pairing,
+    learning: Learning,
+    written: Written,
+    shown: Shown,
+) -> None:
+    """Estimate tables from report files, draw people from them where asked for, and show them."""
+    if not files:
+        raise InputError("name the report files that the tables are estimated from.")
+    if sums := next((path for path in files if path.suffix.lower() == ".json"), None):
+        raise InputError(f"{sums} is a checkpoint; name the report files for tables.")
+    with progress(quiet=shown.json):
+        read = [sl.read_reports(path) for path in files]
+        estimates = pairing.estimated(read, estimation.confidence, estimation.about)
+        learning.write(read)
+    if written.output:
+        estimates.write(written.output, overwrite=written.force)
+    named = {"parameters of the second phase": learning.learn, "tables": written.output}
+    said = [f"The {what} are in {path}." for what, path in named.items() if path]
+    pairing.show(estimates, shown, said, written.force)

@@ -14,3 +14,7 @@ from sidelight.estimation.prospect import Prospect as Prospect, prospect as pros
 from sidelight.estimation.levels import LevelEstimates as LevelEstimates, combine_levels as combine_levels
 from sidelight.estimation.round_estimates import RoundEstimates as RoundEstimates
 from sidelight.estimation.round_estimates import estimate_rounds as estimate_rounds
+from sidelight.estimation.pairs import PairEstimates as PairEstimates, TableEstimate as TableEstimate
+from sidelight.estimation.pairs import estimate_pairs as estimate_pairs
+from sidelight.estimation.dependence import PairDependence as PairDependence
+from sidelight.estimation.synthetic import Synthetic as Synthetic, synthetic_people as synthetic_people

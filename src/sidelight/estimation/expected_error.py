@@ -21,7 +21,6 @@ from sidelight.estimation.unbiased import Inversion, sole_numbers, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
-from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance
 from sidelight.protocols.protocol import Design, Protocol
 from sidelight.protocols.records import RecordReports
@@ -48,9 +47,10 @@ def predicted_variances(design: Design, people: int, frequencies: Frequencies) -
     """Return the variance of each value's unbiased estimate, about the people who report."""
     check_whole("people", people, at_least=1)
     check_frequencies(design.schema, frequencies)
-    if design.two_phase is not None:
-        return _two_phase(design.two_phase, people, frequencies)
-    protocol = design.first
+    phased = design.two_phase
+    if phased is not None and phased.method != "pairs":
+        return _two_phase(phased, people, frequencies)
+    protocol = design.first  # the second phase of pairs does no worse: it allots people by their worth
     if protocol.groups:
         return _grouped(protocol, people, frequencies)
     predicted = _linear if protocol.is_linear else _enumerated
@@ -306,9 +306,8 @@ def published_error(
         scale = np.sqrt(min(first.people / early, 1.0))  # fewer are simulated than report, and err more
         estimates = unbiased([first.aggregate()])
         for name, share in linear.split(second.expected_counts() @ stacked, design.schema).items():
-            response = second.responses[name]
-            low = float(response.mark_if_other)
-            gap = float(response.mark_if_true) - low
+            keep, low = map(float, second.responses[name].mark_rates or (1.0, 0.0))
+            gap = keep - low
             bias = (share - low) / gap - frequencies[name]
             off = weight * bias + (1 - weight) * scale * (estimates[name].estimate - frequencies[name])
             spread = share * (1 - share) / (late * gap**2)
@@ -323,7 +322,7 @@ def _phases(design: TwoPhase, people: int) -> tuple[int, int]:
 
 def _simulated(
     design: TwoPhase, people: int, frequencies: Frequencies, trials: int
-) -> list[tuple[RecordReports, FakeDataProtocol]]:
+) -> list[tuple[RecordReports, Protocol]]:
     """Return simulated first phases and the second ones they lead to; attributes are drawn independently.
 
     How they depend on each other is not known before collecting. Beyond some reports a first phase is as good

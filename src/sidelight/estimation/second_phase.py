@@ -1,6 +1,7 @@
-"""The second phase of Corr-RR and Cond-RR, learnt from the reports of the first.
+"""The second phase of Corr-RR, Cond-RR and pairs, learnt from the reports of the first.
 
-It makes values up: Corr-RR copies what was reported, Cond-RR draws from conditionals. Later rounds learn from
+The first two make values up: Corr-RR copies what was reported, Cond-RR draws from conditionals. Pairs are
+reported as far as the evidence of dependence makes them worth it. Later rounds learn from
 all reports of first phases so far (iterative refinement, Corr-RR section 3.3.2).
 """
 
@@ -14,7 +15,9 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sidelight.estimation.allotment import Allotment, Dependence
 from sidelight.estimation.shrinkage import by_domain, shrunken
+from sidelight.estimation.table_evidence import table_evidence
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
@@ -28,6 +31,7 @@ from sidelight.protocols.records import (
     listed,
     reports_among,
 )
+from sidelight.protocols.sets import SetSample, all_pairs, sampled_sets
 from sidelight.protocols.two_phase import COPYING, Copying, SecondPhase, TwoPhase, origin_of
 
 Laws = dict[tuple[str, str], Whole]
@@ -71,7 +75,7 @@ class FirstSums:
 def needs_pairs(design: TwoPhase) -> bool:
     """Whether the second phase depends on how attributes go together, not on their frequencies alone."""
     alike = len(set(design.schema.sizes)) == 1
-    return not (alike and design.method == "corr-rr" and design.groups == 1)
+    return design.method != "pairs" and not (alike and design.method == "corr-rr" and design.groups == 1)
 
 
 def second_phase_from(
@@ -84,6 +88,10 @@ def second_phase_from(
     share = design.share
     expected = people if people is not None else round(first.sums.people * (1 - share) / share)
     check_whole("people", expected, at_least=1)
+    if design.method == "pairs":
+        return SecondPhase(
+            design, _worth_reporting(design, first.sums, expected), first.sums.people, round_number
+        )
     estimates = unbiased([first.sums])
     smooth = by_domain(design.schema, estimates, shrunken) if design.copying == "corrected" else {}
     used = [smooth.get(name, estimates[name].estimate) for name in design.schema.names]
@@ -95,6 +103,18 @@ def second_phase_from(
     origin = f"{origin_of(design.first)} {first.sums.people} reports"
     second = FakeDataProtocol(design.schema, groups, design.epsilon, fakes, design.method, origin)
     return SecondPhase(design, second, first.sums.people, round_number)
+
+
+def _worth_reporting(design: TwoPhase, first: RecordSums, people: int) -> SetSample:
+    """Return the sets of the second phase: shares of people by the error to expect, see `Allotment`."""
+    schema = design.schema
+    evidence = table_evidence([first], all_pairs(schema))
+    believed = {names: Dependence.of(item) for names, item in evidence.shrunken.items()}
+    squares = {name: float((share**2).sum()) for name, share in evidence.shares.items()}
+    before = {names: float(table.reports) for names, table in evidence.tables.items()}
+    best = Allotment(schema, design.epsilon, believed, squares).best(people, before)
+    origin = f"{origin_of(design.first)} {first.people} reports"
+    return sampled_sets(schema, design.epsilon, best, origin=origin)
 
 
 def _check_first(design: TwoPhase, parts: Sequence[RecordReports]) -> RecordReports:

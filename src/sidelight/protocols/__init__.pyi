@@ -24,6 +24,7 @@ from sidelight.protocols.protocol import (
 )
 from sidelight.protocols.records import RecordReports as RecordReports, RecordSums as RecordSums
 from sidelight.protocols.register import PROTOCOLS as PROTOCOLS, make_protocol as make_protocol
+from sidelight.protocols.sets import SetSample as SetSample, pairs as pairs, sampled_sets as sampled_sets
 from sidelight.protocols.two_phase import (
     SecondPhase as SecondPhase,
     TwoPhase as TwoPhase,

@@ -14,14 +14,14 @@ from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.mechanisms import MECHANISMS, Aggregate, Mechanism, Reports, create, make, mechanism_class
 from sidelight.mechanisms.exact import LARGEST_SIZE
-from sidelight.protocols.factors import Cells, Choice, Factor
+from sidelight.protocols.factors import Cells, Choice, Factor, Whole
 from sidelight.protocols.protocol import check_budget, domain_size
 from sidelight.schema import Schema
 
 Parameters = Mapping[str, Any] | None
 UNUSABLE = ("any", "withheld")
 """Mechanisms that do not report a code's frequency."""
-PRODUCT = ("grr", "ss")
+PRODUCT = ("grr", "ss", "oue", "sue")
 """The mechanisms of groups: what their marginals' errors are is known in closed form."""
 BEST = "best"
 """Stands for the mechanism with the least variance."""
@@ -102,6 +102,8 @@ class ReportedGroup:
         mechanism = self.randomiser
         if len(self.names) == 1:
             return Choice({self.label: mechanism.likelihoods(reports).T})
+        if mechanism.set_size is None:
+            return Whole(self.names, self.sizes, mechanism.likelihoods(reports).T)
         cells = mechanism.check(reports).astype(np.intp).reshape(len(reports), -1)
         # A report is as likely under every cell that it does not name, whichever it names.
         baseline = float(mechanism.likelihoods(reports[:1]).min(initial=1.0))
@@ -139,22 +141,41 @@ class ReportedGroup:
 def _product_moments(mechanism: Mechanism, cells: int) -> tuple[float, float]:
     """Return the mean squares for a value that is `cells` cells of a product domain.
 
-    A report is a set of w cells (w = 1 for randomised response). How many of them lie among the value's
-    cells is hypergeometric once it is known whether the true cell is in the set.
+    A report marks cells: a set of w of them (w = 1 for randomised response), then how many lie among the
+    value's cells is hypergeometric once it is known whether the true cell is marked; or each on its own.
     """
-    size, width, rates = mechanism.size, mechanism.set_size, mechanism.mark_rates
-    if width is None or rates is None:
-        raise InputError(f"the mechanism {mechanism.name!r} reports no sets of one size; take grr or ss.")
+    rates = mechanism.mark_rates
+    if rates is None:
+        raise InputError(
+            f"the mechanism {mechanism.name!r} marks no cells; take one of {', '.join(PRODUCT)}."
+        )
     keep, other = map(float, rates)
     squares = []
     for inside in (0, 1):
         total = 0.0
         for included, share in ((1, keep), (0, 1 - keep)):
-            mean, variance = _hypergeometric(size - 1, cells - inside, width - included)
+            mean, variance = _other_marks(mechanism, cells - inside, included)
             away = mean + included * inside - cells * other
             total += share * (away**2 + variance)
         squares.append(total / (keep - other) ** 2)
     return squares[0], squares[1]
+
+
+def _other_marks(mechanism: Mechanism, cells: int, included: int) -> tuple[float, float]:
+    """Return mean and variance of how many of some untrue cells are marked, given whether the true one is."""
+    if mechanism.set_size is not None:
+        return _hypergeometric(mechanism.size - 1, cells, mechanism.set_size - included)
+    other = float((mechanism.mark_rates or (1, 0))[1])
+    return cells * other, cells * other * (1 - other)
+
+
+def table_moments(group: ReportedGroup, names: Sequence[str]) -> tuple[float, float]:
+    """Return the mean squares of one report's estimate of a cell of some of the group's attributes.
+
+    As `ReportedGroup.moments`: for records that are not in the cell, and for those that are.
+    """
+    of = dict(zip(group.names, group.sizes, strict=True))
+    return _product_moments(group.randomiser, group.size // domain_size([of[name] for name in names]))
 
 
 def _hypergeometric(population: int, special: int, draws: int) -> tuple[float, float]:

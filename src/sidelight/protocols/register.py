@@ -21,6 +21,8 @@ PROTOCOLS: dict[str, str | Maker] = {
     "product": "sidelight.protocols.direct:product",
     "rs+fd": "sidelight.protocols.fake_data:rs_fd",
     "rs+rfd": "sidelight.protocols.fake_data:rs_rfd",
+    "pairs": "sidelight.protocols.sets:pairs",
+    "adaptive-pairs": "sidelight.protocols.two_phase:adaptive_pairs",
     "corr-rr": "sidelight.protocols.two_phase:corr_rr",
     "cond-rr": "sidelight.protocols.two_phase:cond_rr",
 }
@@ -30,6 +32,7 @@ of a record and those options that it names; an address is loaded when it is ask
 KINDS: dict[str, str] = {
     "split": "sidelight.protocols.direct:Split",
     "sample": "sidelight.protocols.direct:Sample",
+    "sets": "sidelight.protocols.sets:SetSample",
     "hidden": "sidelight.protocols.fake_data:FakeDataProtocol",
 }
 """The classes that stand behind several names, by the `kind` in their files; that of others is their name."""

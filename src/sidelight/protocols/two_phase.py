@@ -19,14 +19,15 @@ from sidelight.foundation.errors import InputError, check_choice, check_number, 
 from sidelight.foundation.randomness import randomness
 from sidelight.foundation.strict import Strict, read_data, versioned, write_data
 from sidelight.protocols import files
-from sidelight.protocols.direct import Split, spl
+from sidelight.protocols.direct import spl
 from sidelight.protocols.fake_data import FakeDataProtocol
 from sidelight.protocols.protocol import Design, Protocol, check_budget
 from sidelight.protocols.records import FirstPhase, RecordReports, check_same, fingerprint
+from sidelight.protocols.sets import SetSample, pairs
 from sidelight.schema import Schema
 
-Method = Literal["corr-rr", "cond-rr"]
-METHODS = ("corr-rr", "cond-rr")
+Method = Literal["corr-rr", "cond-rr", "pairs"]
+METHODS = ("corr-rr", "cond-rr", "pairs")
 Copying = Literal["published", "corrected"]
 COPYING = ("published", "corrected")
 PARAMETERS_VERSION = 1
@@ -35,11 +36,13 @@ _WORDS = 2.0**64
 
 @dataclass(frozen=True)
 class TwoPhase(Design):
-    """Corr-RR or Cond-RR: what the first phase does and how the second is derived from it.
+    """Corr-RR, Cond-RR or pairs: what the first phase does and how the second is derived from it.
 
-    The method is to copy what was reported ("corr-rr", with p_y set as `copying` says) or to draw from
-    conditionals ("cond-rr"). The budget is that of a record, in either phase; a share of all people take part
-    in the first, and the second divides the attributes into so many groups (Corr-RR section 3.3.3).
+    The method is to copy what was reported ("corr-rr", with p_y set as `copying` says), to draw from
+    conditionals ("cond-rr"), or to report one set of attributes, a random pair in the first phase, and in the
+    second what the evidence of dependence makes worth reporting ("pairs"). The budget is that of a record, in
+    either phase; a share of all people take part in the first, and the second divides the attributes into so
+    many groups (Corr-RR section 3.3.3).
     """
 
     schema: Schema
@@ -55,10 +58,14 @@ class TwoPhase(Design):
         check_choice("copying", self.copying, COPYING)
         check_number("share", self.share, above=0, below=1)
         check_whole("groups", self.groups, at_least=1, at_most=len(self.schema))
+        if self.method == "pairs":
+            _ = self.first  # there must be a pair
 
     @cached_property
-    def first(self) -> Split:
-        """The first phase: every attribute through randomised response with an even share of the budget."""
+    def first(self) -> Protocol:
+        """The first phase: a random pair, or every attribute with an even share of the budget (GRR)."""
+        if self.method == "pairs":
+            return pairs(self.schema, self.epsilon)
         return spl(self.schema, self.epsilon)
 
     @property
@@ -90,12 +97,17 @@ def cond_rr(schema: Schema, epsilon: float, share: float = 0.1) -> TwoPhase:
     return TwoPhase(schema, epsilon, "cond-rr", share=share)
 
 
+def adaptive_pairs(schema: Schema, epsilon: float, share: float = 0.2) -> TwoPhase:
+    """Return pairs in two phases: random ones tell which attributes depend on each other, see `TwoPhase`."""
+    return TwoPhase(schema, epsilon, "pairs", share=share)
+
+
 @dataclass(frozen=True, eq=False)
 class SecondPhase:
     """What the server publishes between the phases: in this round, from so many reports of first phases."""
 
     design: TwoPhase
-    second: FakeDataProtocol
+    second: Protocol
     reports: int
     round_number: int = 1
 
@@ -143,24 +155,37 @@ def _in_first(share: float, people: int, offset: int = 0) -> Mask:
     return np.asarray(words < np.uint64(min(share * _WORDS, _WORDS - 2048)))  # 2^64 would wrap to 0
 
 
-def origin_of(first: Split) -> str:
+def origin_of(first: Protocol) -> str:
     """Return how the origin of a second phase begins that was learnt from this first one."""
     return f"first phase {fingerprint(first)},"
 
 
-def _check_agrees(design: TwoPhase, second: FakeDataProtocol) -> None:
+def _check_agrees(design: TwoPhase, second: Protocol) -> None:
     """Raise unless a second phase is the design's, so that a changed file spends no other budget."""
-    pairs = (
-        ("epsilon", second.nominal_budget, design.epsilon),
-        ("name", second.name, design.method),
-        ("number of groups", len(second.partition), design.groups),
-    )
-    for what, stated, wanted in pairs:
+    for what, stated, wanted in _agreement(design, second):
         if stated != wanted:
             must = f"the {what} of the second phase must be the design's"
             raise InputError(f"{must}, {wanted!r}, got {stated!r}; learn again.")
     if second.first_phase != fingerprint(design.first):
         raise InputError("the second phase was not learnt from this design's first phase; learn again.")
+
+
+def _agreement(design: TwoPhase, second: Protocol) -> list[tuple[str, object, object]]:
+    """Return what must agree: its name, what the second phase states and what the design does."""
+    if design.method == "pairs":
+        budgets = {group.epsilon for group in second.groups} or {None}
+        return [
+            ("kind", second.kind, SetSample.kind),
+            ("number of groups", 1, design.groups),
+            *(("epsilon", budget, design.epsilon) for budget in budgets),
+        ]
+    if not isinstance(second, FakeDataProtocol):
+        raise InputError(f"the second phase must hide its choice, got {second.name!r}.")
+    return [
+        ("epsilon", second.nominal_budget, design.epsilon),
+        ("name", second.name, design.method),
+        ("number of groups", len(second.partition), design.groups),
+    ]
 
 
 class DesignFile(Strict):

@@ -22,6 +22,11 @@ from sidelight.report.remedies import print_remedies as print_remedies
 from sidelight.report.over_time import print_round_estimates as print_round_estimates
 from sidelight.report.page import write_report as write_report
 from sidelight.report.rounds_advice import print_rounds_advice as print_rounds_advice
+from sidelight.report.pairs import (
+    print_pair_advice as print_pair_advice,
+    print_pairs as print_pairs,
+    synthetic_notes as synthetic_notes,
+)
 from sidelight.report.plans import (
     changes_section as changes_section,
     check_lines as check_lines,

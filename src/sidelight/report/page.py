@@ -42,6 +42,8 @@ PAGES: dict[str, str | Callable[[Any], Page]] = {
     "sidelight.estimation.estimates:Comparison": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.estimates:Estimates": "sidelight.report.collection:estimates_page",
     "sidelight.estimation.round_estimates:RoundEstimates": "sidelight.report.over_time:round_estimates_page",
+    "sidelight.advice.pairs:PairAdvice": "sidelight.report.pairs:pair_advice_page",
+    "sidelight.estimation.pairs:PairEstimates": "sidelight.report.pairs:pairs_page",
     "sidelight.learning.learnt:Learnt": "sidelight.report.learning:learnt_page",
     "sidelight.attacks.result:AttackComparison": "sidelight.report.attack:comparison_page",
     "sidelight.attacks.result:AttackResult": "sidelight.report.attack:attack_page",

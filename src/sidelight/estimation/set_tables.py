@@ -1,0 +1,185 @@
+"""Unbiased tables of two or more attributes from reports of sets, and how they are made to agree.
+
+Every set that was reported says something about each table of its attributes; what several say is averaged by
+precision. A report's noise is alike in all cells but for their frequencies, so weighted least squares has a
+closed form: marginals are averaged by precision, and the tables moved evenly to the averages (Qardaji, Yang,
+Li 2014, where weights are those of least squares too).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sidelight.estimation.unbiased import About, Every, Unbiased
+from sidelight.foundation.arrays import Array, to_simplex
+from sidelight.foundation.errors import InputError
+from sidelight.mechanisms import Aggregate
+from sidelight.protocols.groups import ReportedGroup, table_moments
+from sidelight.protocols.protocol import domain_size
+from sidelight.protocols.records import RecordSums
+from sidelight.schema import Schema
+
+Names = tuple[str, ...]
+Margins = Mapping[tuple[int, ...], Array]
+"""What a table must have, by axes."""
+LARGEST_SET = 4096
+"""A table has at most so many cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetTable:
+    """The unbiased estimate of one table, its cells in C order, with the law of its error.
+
+    Attributes:
+        names: of the attributes, in the schema's order.
+        sizes: how many values each has.
+        cells: the estimate; None where nobody reported these attributes together.
+        adds_up: whether the estimate adds up to 1 by itself.
+    """
+
+    names: Names
+    sizes: tuple[int, ...]
+    cells: Unbiased | None
+    adds_up: bool = True
+
+    @property
+    def reports(self) -> int:
+        """How many reports it rests on."""
+        return 0 if self.cells is None else self.cells.reports
+
+
+def check_sets(schema: Schema, sets: Sequence[Sequence[str]] | None) -> list[Names]:
+    """Return sets of attributes in the schema's order, all pairs by default, after checking them."""
+    if sets is None:
+        names = schema.names
+        sets = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
+    checked: list[Names] = []
+    for given in sets:
+        if isinstance(given, str):
+            raise InputError(f"a set must be a list of attributes, got {given!r}; write [{given!r}, ...].")
+        if len(set(given)) < max(len(given), 2):
+            raise InputError(f"a set must name two or more different attributes, got {list(given)}.")
+        ordered = tuple(sorted(given, key=schema.index))
+        cells = domain_size([schema[name].size for name in ordered])
+        if cells > LARGEST_SET:
+            raise InputError(f"the table of {', '.join(ordered)} has {cells} cells, more than {LARGEST_SET}.")
+        if ordered not in checked:
+            checked.append(ordered)
+    if not checked:
+        raise InputError(f"tables need two attributes, and the schema has {len(schema)}.")
+    return checked
+
+
+def set_tables(parts: Sequence[RecordSums], sets: Sequence[Names], about: About) -> dict[Names, SetTable]:
+    """Return the unbiased estimate of each table from all reports of sets that hold its attributes."""
+    schema = parts[0].protocol.schema
+    people = sum(part.people for part in parts)
+    tables = {}
+    for names in sets:
+        several, adds_up = [], True
+        for part in parts:
+            for group, sums in zip(part.protocol.groups, part.parts, strict=True):
+                if set(names) <= set(group.names) and sums.reports:
+                    several.append(_one(group, sums, names))
+                    adds_up &= group.randomiser.adds_up
+        cells = averaged(several) if several else None
+        if cells is not None and about == "collected":
+            cells = replace(cells, slope=cells.slope - 1 / people, curve=cells.curve + 1 / people)
+        sizes = tuple(schema[name].size for name in names)
+        tables[names] = SetTable(names, sizes, cells, adds_up)
+    return tables
+
+
+def _one(group: ReportedGroup, sums: Aggregate, names: Names) -> Unbiased:
+    """Return what the reports of one group say about the cells of some of its attributes."""
+    joint = group.estimate(sums)
+    kept = [group.names.index(name) for name in names]
+    summed = joint.sum(axis=tuple(axis for axis in range(joint.ndim) if axis not in kept))
+    estimate = np.asarray(summed.transpose(np.argsort(np.argsort(kept))).reshape(-1))
+    none, full = (np.full_like(estimate, square) for square in table_moments(group, names))
+    square = np.full_like(estimate, -1 / sums.reports)
+    return Unbiased(estimate, none / sums.reports, (full - none) / sums.reports, square, sums.reports)
+
+
+def averaged(items: Sequence[Unbiased]) -> Unbiased:
+    """Return unbiased estimates of the same cells averaged by 1/variance, that of evenly likely cells."""
+    even = np.full_like(items[0].estimate, 1 / len(items[0].estimate))
+    # One weight for all cells of an estimate, and none that depends on it: else the average would be biased.
+    precision = [1 / max(float(item.variance(even).sum()), 1e-300) for item in items]
+    weights = [each / sum(precision) for each in precision]
+
+    def sums(power: int, columns: Sequence[Array]) -> Array:
+        return np.asarray(sum(w**power * column for w, column in zip(weights, columns, strict=True)))
+
+    return Unbiased(
+        sums(1, [item.estimate for item in items]), sums(2, [item.constant for item in items]),
+        sums(2, [item.slope for item in items]), sums(2, [item.curve for item in items]),
+        sum(item.reports for item in items),
+    )  # fmt: skip
+
+
+def outer(marginals: Sequence[Array]) -> Array:
+    """Return the product of marginals, flat, in C order."""
+    cells = np.ones(1)
+    for share in marginals:
+        cells = (cells[:, None] * share).reshape(-1)
+    return cells
+
+
+def consistent(table: SetTable, marginals: Every) -> tuple[Array, Array]:
+    """Return the table that agrees with unbiased marginals, flat, and the variances of its cells.
+
+    Of a table whose noise is alike in all cells, the marginals and the rest are independent. The rest stays;
+    the marginals are replaced by the given ones, which are better, each spread evenly over its cells.
+    """
+    shares = [marginals[name] for name in table.names]
+    near = [to_simplex(share.estimate) for share in shares]
+    spread = [share.variance(share_near) for share, share_near in zip(shares, near, strict=True)]
+    whole = domain_size(table.sizes)
+    if table.cells is None:
+        return outer(near), _product_variance(near, spread)
+    joint = table.cells.estimate.reshape(table.sizes)
+    variance = table.cells.variance(to_simplex(table.cells.estimate)).reshape(table.sizes)
+    joint = joint + (1 - joint.sum()) / whole
+    free = whole - 1 - sum(size - 1 for size in table.sizes)
+    variance = variance * max(free, 0) / max(whole - 1, 1)
+    for axis, (share, noise, size) in enumerate(zip(shares, spread, table.sizes, strict=True)):
+        others = tuple(i for i in range(joint.ndim) if i != axis)
+        shape = [size if i == axis else 1 for i in range(joint.ndim)]
+        wanted = share.estimate + (1 - share.estimate.sum()) / size
+        joint = joint + (wanted - joint.sum(axis=others)).reshape(shape) * size / whole
+        variance = variance + noise.reshape(shape) * (size / whole) ** 2
+    return joint.reshape(-1), variance.reshape(-1)
+
+
+def _product_variance(near: Sequence[Array], spread: Sequence[Array]) -> Array:
+    """Return the variance of a product of independent estimates, to the first order."""
+    total = np.zeros(math.prod(len(share) for share in near))
+    for place, noise in enumerate(spread):
+        total += outer([noise if i == place else share**2 for i, share in enumerate(near)])
+    return total
+
+
+def fitted(table: Array, margins: Margins, rounds: int = 200, near: float = 1e-9) -> Array:
+    """Return the table scaled until it has the given margins, by axes (iterative proportional fitting).
+
+    Of all with these margins it is the nearest in relative entropy (Csiszar 1975); where none has them all,
+    as near as so many rounds come.
+    """
+    joint = np.maximum(table, 1e-15)
+    joint = joint / joint.sum()
+    for _ in range(rounds):
+        away = 0.0
+        for axes, wanted in margins.items():
+            others = tuple(i for i in range(joint.ndim) if i not in axes)
+            have = joint.sum(axis=others)
+            away = max(away, float(np.abs(have - wanted).max()))
+            shape = [joint.shape[i] if i in axes else 1 for i in range(joint.ndim)]
+            joint = joint * (wanted / np.maximum(have, 1e-300)).reshape(shape)
+        if away < near:
+            break
+    return np.asarray(joint / joint.sum())
