@@ -14,9 +14,8 @@ from sidelight.auditing import Audit as Audit, audit as audit
 from sidelight.belief import Belief as Belief
 from sidelight.calibration import Calibration as Calibration, calibrate as calibrate
 from sidelight.estimation import (
-    Estimates as Estimates, PairEstimates as PairEstimates, estimate as estimate,
-    estimate_joint as estimate_joint, estimate_pairs as estimate_pairs,
-    estimate_rounds as estimate_rounds, synthetic_people as synthetic_people,
+    Estimates as Estimates, estimate as estimate, estimate_joint as estimate_joint,
+    estimate_pairs as estimate_pairs, estimate_rounds as estimate_rounds,
 )  # fmt: skip
 from sidelight.foundation.errors import (
     InputError as InputError, MissingExtraError as MissingExtraError, SidelightError as SidelightError,

@@ -83,11 +83,11 @@ def test_the_fit_has_the_largest_entropy() -> None:
 
 def test_people_are_drawn_near_the_tables_and_again_by_a_seed(tmp_path) -> None:
     found = estimates()
-    drawn = sl.synthetic_people(found, 20_000, seed=5)
+    drawn = sl.estimation.synthetic_people(found, 20_000, seed=5)
     assert drawn.people == 20_000
     assert max(drawn.errors.values()) < 0.03
-    assert np.array_equal(drawn.codes, sl.synthetic_people(found, 20_000, seed=5).codes)
-    assert not np.array_equal(drawn.codes, sl.synthetic_people(found, 20_000).codes)
+    assert np.array_equal(drawn.codes, sl.estimation.synthetic_people(found, 20_000, seed=5).codes)
+    assert not np.array_equal(drawn.codes, sl.estimation.synthetic_people(found, 20_000).codes)
     assert cramers_v(tables_of(drawn.codes)["a", "b"]) == pytest.approx(
         found.dependence["a", "b"].cramers_v, abs=0.05
     )
@@ -102,16 +102,18 @@ def test_people_are_drawn_near_the_tables_and_again_by_a_seed(tmp_path) -> None:
 def test_what_cannot_be_drawn_is_refused() -> None:
     some = sl.estimate_pairs(pairs(SCHEMA, 1.0).randomise(people(200), seed=1), sets=[["a", "b"]])
     with pytest.raises(sl.InputError, match="tables of all pairs"):
-        sl.synthetic_people(some)
+        sl.estimation.synthetic_people(some)
     with pytest.raises(sl.InputError, match="`people`"):
-        sl.synthetic_people(estimates(200), 0)
+        sl.estimation.synthetic_people(estimates(200), 0)
 
 
 def test_synthetic_people_tell_nothing_about_members() -> None:
     """2,000 members and as many outsiders: wrong as often as a coin but for six standard errors, 0.048."""
     members, outsiders = people(2_000, 1), people(2_000, 2)
     found = sl.estimate_pairs(pairs(SCHEMA, 1.0).randomise(members, seed=1))
-    result = attack_synthetic(sl.synthetic_people(found, seed=1).codes, members, outsiders, epsilon=1.0)
+    result = attack_synthetic(
+        sl.estimation.synthetic_people(found, seed=1).codes, members, outsiders, epsilon=1.0
+    )
     assert abs(result.score.value - 0.5) < 0.048
     assert result.limit.value == pytest.approx(1 / (1 + np.e))
     assert result.score.value >= result.limit.value

@@ -52,15 +52,17 @@ class Pairing:
 
     def estimated(
         self, reports: Sequence[sl.RecordReports], confidence: float, about: str
-    ) -> sl.PairEstimates:
+    ) -> sl.estimation.PairEstimates:
         """Return the tables that are asked for."""
         sets = [part.split(",") for part in self.set or []] or None
         return sl.estimate_pairs(reports, sets=sets, confidence=confidence, about=about)  # type: ignore[arg-type]
 
-    def show(self, estimates: sl.PairEstimates, shown: Shown, said: list[str], force: bool) -> None:
+    def show(
+        self, estimates: sl.estimation.PairEstimates, shown: Shown, said: list[str], force: bool
+    ) -> None:
         """Draw people where that is asked for, and show the tables."""
         if self.synthetic is not None:
-            drawn = sl.synthetic_people(estimates, self.synthetic_people, seed=self.synthetic_seed)
+            drawn = sl.estimation.synthetic_people(estimates, self.synthetic_people, seed=self.synthetic_seed)
             drawn.write(self.synthetic, overwrite=force)
             said += [
                 f"{drawn.people} synthetic people are in {self.synthetic}.",
