@@ -24,7 +24,7 @@ Loop = Literal[
 
 LARGE = 1 << 17
 """From so much work on, a loop is fetched whatever it costs."""
-CACHED = 1 << 13
+CACHED = 1 << 12
 """From so much work on, a loop is read from disk if the compiler is loaded."""
 WARM = 1 << 7
 """From so much work on, a loop that has run in this process is called: a call costs a microsecond more."""

@@ -7,12 +7,14 @@ log-ratio within a column of P @ Q. A channel's favoured sets replace its matrix
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Leakage
@@ -52,39 +54,106 @@ def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) 
     return _leakage(belief, secret, neighbour, channel.worst_ratio(rows), possible, channel)
 
 
-def pair_matrix(
-    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]
-) -> list[list[Leakage | None]]:
+@dataclass(frozen=True, eq=False)
+class PairMatrix(Sequence["PairRow"]):
+    """The leakage of every secret (column) through every other released attribute (row).
+
+    All figures are found at once. What reaches one, and the records behind it, is worked out when its cell is
+    read: a table of many attributes has thousands, of which a page shows a few.
+
+    Attributes:
+        values: (released attributes, secrets) the figures in nats; NaN for a secret's own report.
+    """
+
+    belief: Belief
+    channels: Mapping[str, Channel]
+    secrets: tuple[str, ...]
+    values: Array
+    worst: Mapping[tuple[str, str], tuple[Worst, Positions]] = field(repr=False)
+
+    @cached_property
+    def _rows(self) -> tuple[PairRow, ...]:
+        return tuple(PairRow(self, name) for name in self.channels)
+
+    def __len__(self) -> int:
+        return len(self.channels)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._rows[row]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRow(Sequence[Leakage | None]):
+    """What one released attribute says about every secret; None for itself."""
+
+    matrix: PairMatrix = field(repr=False)
+    name: str
+    _made: dict[str, Leakage | None] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.matrix.secrets)
+
+    def __getitem__(self, column: Any) -> Any:
+        if isinstance(column, slice):
+            return [self[place] for place in range(*column.indices(len(self)))]
+        secret = self.matrix.secrets[column]
+        if secret not in self._made:
+            self._made[secret] = self._cell(secret)
+        return self._made[secret]
+
+    def _cell(self, secret: str) -> Leakage | None:
+        matrix = self.matrix
+        if (self.name, secret) not in matrix.worst:
+            return None
+        worst, possible = matrix.worst[self.name, secret]
+        return _leakage(matrix.belief, secret, self.name, worst, possible, matrix.channels[self.name])
+
+
+def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]) -> PairMatrix:
     """Return the leakage of every secret (column) through every other released attribute (row).
 
     Pairs of the same shape are computed together.
     """
     channels = checked_channels(belief, channels)
-    pairs = [(name, secret) for name in channels for secret in secrets if name != secret]
+    sizes = {secret: belief.schema[secret].size for secret in secrets}
     stacks: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-    for name, secret in pairs:
-        channel = channels[name]
-        key = (type(channel), channel.kind, belief.schema[secret].size, channel.size)
-        stacks.setdefault(key, []).append((name, secret))
-    leakages: dict[tuple[str, str], Leakage] = {}
+    for name, channel in channels.items():
+        for secret, size in sizes.items():
+            if name != secret:
+                key = (type(channel), channel.kind, size, channel.size)
+                stacks.setdefault(key, []).append((name, secret))
+    worst: dict[tuple[str, str], tuple[Worst, Positions]] = {}
     for stack in track(list(stacks.values()), "pairs"):
-        leakages.update(_stack(belief, channels, stack))
-    return [[leakages.get((name, secret)) for secret in secrets] for name in channels]
+        worst.update(_stack(belief, channels, stack))
+    values = np.full((len(channels), len(secrets)), np.nan)
+    rows, columns = list(channels), list(secrets)
+    for i, name in enumerate(rows):
+        values[i] = [worst[name, secret][0].value if name != secret else np.nan for secret in columns]
+    return PairMatrix(belief, channels, tuple(secrets), values, worst)
 
 
 def _stack(
     belief: Belief, channels: Mapping[str, Channel], pairs: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], Leakage]:
-    """Return the leakage of pairs of one shape, together where all their values can occur."""
-    rows = np.stack([_block(belief, secret, name) for name, secret in pairs])
-    used = [channels[name] for name, _ in pairs]
-    if np.isnan(rows).any():  # rows of values that cannot occur
-        return {(name, secret): pair_leakage(belief, channels[name], secret, name) for name, secret in pairs}
-    everything = np.arange(rows.shape[1])
-    return {
-        (name, secret): _leakage(belief, secret, name, worst, everything, channels[name])
-        for (name, secret), worst in zip(pairs, used[0].stacked_worst(rows, used), strict=True)
-    }
+) -> dict[tuple[str, str], tuple[Worst, Positions]]:
+    """Return what is worst for pairs of one shape, together where all their values can occur."""
+    at = {name: int(start) for name, start in zip(belief.schema.names, belief.offsets, strict=False)}
+    released, secret = pairs[0]
+    down, across = np.arange(belief.schema[secret].size), np.arange(belief.schema[released].size)
+    first = np.array([at[secret] for _, secret in pairs])[:, None] + down
+    second = np.array([at[name] for name, _ in pairs])[:, None] + across
+    rows = belief.conditionals[first[:, :, None], second[:, None, :]]
+    whole: Mask = np.asarray(~np.isnan(rows[:, :, 0]).any(axis=1))
+    found = {}
+    for place in np.flatnonzero(~whole).tolist():  # rows of values that cannot occur
+        name, secret = pairs[place]
+        seen, possible = conditional_rows(belief, secret, name)
+        found[name, secret] = channels[name].worst_ratio(seen), possible
+    if whole.any():
+        kept = [pair for pair, is_whole in zip(pairs, whole.tolist(), strict=True) if is_whole]
+        used = [channels[name] for name, _ in kept]
+        worst = used[0].stacked_worst(rows[whole], used)
+        found.update({pair: (item, down) for pair, item in zip(kept, worst, strict=True)})
+    return found
 
 
 def _block(belief: Belief, secret: str, neighbour: str) -> Array:
