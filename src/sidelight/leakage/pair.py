@@ -69,7 +69,6 @@ class PairMatrix(Sequence["PairRow"]):
     channels: Mapping[str, Channel]
     secrets: tuple[str, ...]
     values: Array
-    worst: Mapping[tuple[str, str], tuple[Worst, Positions]] = field(repr=False)
 
     @cached_property
     def _rows(self) -> tuple[PairRow, ...]:
@@ -102,11 +101,14 @@ class PairRow(Sequence[Leakage | None]):
         return self._made[secret]
 
     def _cell(self, secret: str) -> Leakage | None:
-        matrix = self.matrix
-        if (self.name, secret) not in matrix.worst:
+        if secret == self.name:
             return None
-        worst, possible = matrix.worst[self.name, secret]
-        return _leakage(matrix.belief, secret, self.name, worst, possible, matrix.channels[self.name])
+        belief, channel = self.matrix.belief, self.matrix.channels[self.name]
+        rows, possible = conditional_rows(belief, secret, self.name)
+        # As a stack of one, so that the figure has the bits of the matrix; where values cannot occur, alone.
+        is_whole = len(possible) == belief.schema[secret].size
+        worst = channel.stacked_worst(rows[None], [channel])[0] if is_whole else channel.worst_ratio(rows)
+        return _leakage(belief, secret, self.name, worst, possible, channel)
 
 
 def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]) -> PairMatrix:
@@ -115,45 +117,42 @@ def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequen
     Pairs of the same shape are computed together.
     """
     channels = checked_channels(belief, channels)
-    sizes = {secret: belief.schema[secret].size for secret in secrets}
-    stacks: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-    for name, channel in channels.items():
-        for secret, size in sizes.items():
-            if name != secret:
-                key = (type(channel), channel.kind, size, channel.size)
-                stacks.setdefault(key, []).append((name, secret))
-    worst: dict[tuple[str, str], tuple[Worst, Positions]] = {}
-    for stack in track(list(stacks.values()), "pairs"):
-        worst.update(_stack(belief, channels, stack))
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for row, channel in enumerate(channels.values()):
+        alike.setdefault((type(channel), channel.kind, channel.size), []).append(row)
+    sizes: dict[int, list[int]] = {}
+    for column, secret in enumerate(secrets):
+        sizes.setdefault(belief.schema[secret].size, []).append(column)
     values = np.full((len(channels), len(secrets)), np.nan)
-    rows, columns = list(channels), list(secrets)
-    for i, name in enumerate(rows):
-        values[i] = [worst[name, secret][0].value if name != secret else np.nan for secret in columns]
-    return PairMatrix(belief, channels, tuple(secrets), values, worst)
+    released, wanted = ([belief.schema.index(name) for name in names] for names in (channels, secrets))
+    own = np.equal.outer(released, wanted)
+    stacks = [(rows, columns) for rows in alike.values() for columns in sizes.values()]
+    for rows, columns in track(stacks, "pairs"):
+        i, j = (part.reshape(-1) for part in np.meshgrid(rows, columns, indexing="ij"))
+        others = ~own[i, j]
+        if others.any():
+            values[i[others], j[others]] = _stack(belief, channels, secrets, i[others], j[others])
+    return PairMatrix(belief, channels, tuple(secrets), values)
 
 
 def _stack(
-    belief: Belief, channels: Mapping[str, Channel], pairs: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], tuple[Worst, Positions]]:
-    """Return what is worst for pairs of one shape, together where all their values can occur."""
-    at = {name: int(start) for name, start in zip(belief.schema.names, belief.offsets, strict=False)}
-    released, secret = pairs[0]
-    down, across = np.arange(belief.schema[secret].size), np.arange(belief.schema[released].size)
-    first = np.array([at[secret] for _, secret in pairs])[:, None] + down
-    second = np.array([at[name] for name, _ in pairs])[:, None] + across
+    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str], i: Positions, j: Positions
+) -> Array:
+    """Return the figures of pairs of one shape, together where all their values can occur."""
+    names, used = list(channels), list(channels.values())
+    starts = dict(zip(belief.schema.names, belief.offsets.tolist(), strict=False))
+    down, across = np.arange(belief.schema[secrets[j[0]]].size), np.arange(used[i[0]].size)
+    first = np.array([starts[secret] for secret in secrets])[j, None] + down
+    second = np.array([starts[name] for name in names])[i, None] + across
     rows = belief.conditionals[first[:, :, None], second[:, None, :]]
     whole: Mask = np.asarray(~np.isnan(rows[:, :, 0]).any(axis=1))
-    found = {}
-    for place in np.flatnonzero(~whole).tolist():  # rows of values that cannot occur
-        name, secret = pairs[place]
-        seen, possible = conditional_rows(belief, secret, name)
-        found[name, secret] = channels[name].worst_ratio(seen), possible
+    values = np.empty(len(i))
     if whole.any():
-        kept = [pair for pair, is_whole in zip(pairs, whole.tolist(), strict=True) if is_whole]
-        used = [channels[name] for name, _ in kept]
-        worst = used[0].stacked_worst(rows[whole], used)
-        found.update({pair: (item, down) for pair, item in zip(kept, worst, strict=True)})
-    return found
+        values[whole] = used[i[0]].stacked_values(rows[whole], used, i[whole])
+    for place in np.flatnonzero(~whole).tolist():  # rows of values that cannot occur
+        seen, _ = conditional_rows(belief, secrets[j[place]], names[i[place]])
+        values[place] = used[i[place]].worst_ratio(seen).value
+    return values
 
 
 def _block(belief: Belief, secret: str, neighbour: str) -> Array:
