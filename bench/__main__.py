@@ -1,12 +1,24 @@
-"""Run every benchmark, one after the other, with nothing else running."""
+"""Run every benchmark, one after the other, with nothing else running; then say what is below numpy."""
 
+import time
 from importlib import import_module
+from pathlib import Path
 
-NAMES = (
-    "commands", "leakage", "totals", "mechanisms", "longitudinal", "knowledge", "population", "calibration",
-    "collection", "streaming", "labels", "attacks", "reading", "scale",
-    "service",
-)  # fmt: skip
+from bench.timing import summary
 
-for name in NAMES:
-    import_module(f"bench.{name}").main()
+ABSENT = ("__init__", "__main__", "timing", "frequency_peers", "devices", "estimates", "pairs", "learning")
+"""Not benchmarks, one for a machine with a GPU, and the grids of errors, which take hours."""
+
+
+def main() -> None:
+    """Run them all and print how long it took."""
+    start = time.perf_counter()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        if path.stem not in ABSENT:
+            import_module(f"bench.{path.stem}").main()
+    summary()
+    print(f"all benchmarks: {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -20,3 +20,7 @@ def main() -> None:
         seconds, peak = command(*arguments)
         shown = " ".join([arguments[0], *(argument.rpartition("/")[2] for argument in arguments[1:])])
         print(f"sidelight {shown:<42}{seconds:>11.2f}{peak:>11.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -45,6 +45,11 @@ def main() -> None:
         print(f"{name}: {ratio:.1f} x DuckDB, at least {LEAST[name]:g} wanted: {_kept(ratio >= LEAST[name])}")
     _shapes()
     _coding()
+    print("a hundred million rows, which take several minutes: python -m bench.scale rows")
+
+
+def hundred_million() -> None:
+    """Print what a hundred million rows cost, and how the cost grows up to a thousand million."""
     with tempfile.TemporaryDirectory() as folder:
         _generate(Path(folder))
         _hundred_million(Path(folder))
@@ -240,4 +245,9 @@ def _peak() -> float:
 
 
 if __name__ == "__main__":
-    _count(Path(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 1 else main()
+    if len(sys.argv) > 2:
+        _count(Path(sys.argv[1]), int(sys.argv[2]))
+    elif sys.argv[1:] == ["rows"]:
+        hundred_million()
+    else:
+        main()

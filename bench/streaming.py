@@ -70,3 +70,7 @@ def _checkpoint(collected: RecordReports, path: Path) -> None:
     write_checkpoint(aggregator, path)
     seconds = time.perf_counter() - start
     print(f"a checkpoint of {BATCHES} batches: {seconds:.3g} s, {path.stat().st_size / 1e6:.3g} MB")
+
+
+if __name__ == "__main__":
+    main()

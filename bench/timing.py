@@ -23,6 +23,26 @@ class Row:
     ours: float
 
 
+SHOWN: list[tuple[str, Row]] = []
+"""Every row that this run has shown, with its table's title."""
+
+
+def fastest(runs: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
+    """Return the least processor seconds of each contestant, in turns, so that a busy moment hits all alike.
+
+    The first, unmeasured call compiles and warms up.
+    """
+    for run in runs.values():
+        run()
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.process_time()
+            run()
+            best[name] = min(best[name], time.process_time() - start)
+    return best
+
+
 def best_of(function: Callable[[], object], repeats: int = 3) -> float:
     """Return the least of several wall times; the first, unmeasured call compiles and warms up."""
     function()
@@ -66,9 +86,23 @@ def show(title: str, rows: list[Row]) -> None:
     print(f"\n{title}")
     print(f"{'step':<52}{'peer':>11}{'numpy':>11}{'ours':>11}{'x peer':>9}{'x numpy':>9}")
     for row in rows:
+        SHOWN.append((title, row))
         cells = [_seconds(row.peer), _seconds(row.plain), _seconds(row.ours)]
         ratios = [_ratio(row.peer, row.ours), _ratio(row.plain, row.ours)]
         print(f"{row.step:<52}" + "".join(f"{c:>11}" for c in cells) + "".join(f"{r:>9}" for r in ratios))
+
+
+def summary() -> None:
+    """Print which of all rows are slower than numpy or than their peer, and the least ratios."""
+    beside = [row for _, row in SHOWN if row.plain is not None]
+    slower = [(title, row) for title, row in SHOWN if row.plain is not None and row.plain < row.ours]
+    behind = [(title, row) for title, row in SHOWN if row.peer is not None and row.peer < row.ours]
+    print(f"\n{len(SHOWN)} rows, {len(beside)} beside numpy: {len(slower)} BELOW it")
+    print(f"{len(behind)} below a peer")
+    for title, row in slower:
+        print(f"  below numpy: {_ratio(row.plain, row.ours)} {row.step} ({title})")
+    for title, row in behind:
+        print(f"  below the peer: {_ratio(row.peer, row.ours)} {row.step} ({title})")
 
 
 def _seconds(value: float | None) -> str:

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chi2_contingency
 
 import sidelight as sl
-from sidelight.foundation import arrays
+from sidelight.foundation import compiled
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import MECHANISMS, Reports, create, make, mechanism_class
 from sidelight.mechanisms.channel import DegradedChannel
@@ -243,7 +243,7 @@ def test_rounds_refuse_what_no_device_can_have_sent(name: str):
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_chunks_of_devices_agree_with_the_whole(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     rounds = Rounds(next(examples(name, 9)), 3)
     codes = np.random.default_rng(1).integers(0, 9, 50)
     whole = rounds.randomise(codes, seed=2)

@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from sidelight.foundation import arrays
+from sidelight.foundation import arrays, compiled
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import (
     MECHANISMS,
@@ -465,10 +465,10 @@ def test_a_report_at_face_value_is_nearly_always_true_at_a_large_budget(name: st
 def test_numpy_and_compiled_paths_give_the_same_bits(name: str, size: int, monkeypatch: pytest.MonkeyPatch):
     for mechanism in examples(name, size):
         values = draw(mechanism, 700)
-        monkeypatch.setattr(arrays, "LARGE", 1 << 60)
+        monkeypatch.setattr(compiled, "_least", 1 << 60)
         plain = mechanism.randomise(values, seed=3, offset=11)
         sums = mechanism.aggregate(plain).sums
-        monkeypatch.setattr(arrays, "LARGE", 0)
+        monkeypatch.setattr(compiled, "_least", 0)
         assert_same(plain, mechanism.randomise(values, seed=3, offset=11))
         np.testing.assert_array_equal(sums, mechanism.aggregate(plain).sums)
 
@@ -476,7 +476,7 @@ def test_numpy_and_compiled_paths_give_the_same_bits(name: str, size: int, monke
 @pytest.mark.parametrize("name", RUN)
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_chunks_agree_with_the_whole(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     monkeypatch.setattr(arrays, "CHUNK", 64)
     for size in (3, 20, 70):
         mechanism = usual(name, size)
@@ -556,7 +556,7 @@ def test_unseeded_is_secure_and_never_the_same(name: str):
 @pytest.mark.parametrize("path", [0, 1 << 60])
 def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
     """Secure noise has no fixed seed; 7 standard errors give one false alarm in 4e11 comparisons."""
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     mechanism = usual(name, 4, 2.0)
     if mechanism.form.encoding == "numbers":
         pytest.importorskip("opendp", reason="secure noise on numbers needs the extra numeric")
@@ -572,7 +572,7 @@ def test_secure_reports_have_the_stated_law_too(name: str, path: int, monkeypatc
 def test_arrow_round_trip(name: str, path: int, monkeypatch: pytest.MonkeyPatch):
     import pyarrow as pa
 
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     mechanism = usual(name, 12)
     reports = mechanism.randomise(draw(mechanism, 30), seed=6)
     column = reports_to_arrow(reports)

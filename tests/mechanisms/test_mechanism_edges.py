@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sidelight.foundation import arrays
+from sidelight.foundation import compiled
 from sidelight.foundation.errors import InputError, SidelightError, TooLargeError, check_number, check_whole
 from sidelight.mechanisms import (
     MECHANISMS,
@@ -158,7 +158,7 @@ def test_seeds_of_another_form_are_refused(seeds: object):
 @pytest.mark.parametrize("path", [0, 1 << 60])
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint64])
 def test_packed_bits_are_bytes(path: int, dtype: type, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     rows = Reports(np.full((64, 1), 3, dtype=dtype))
     for name in ("oue", "rappor"):
         with pytest.raises(InputError, match="an array of bytes"):

@@ -13,7 +13,7 @@ import pytest
 from test_mechanism_edges import FREE, NUMERIC, RUNNABLE, make
 from test_mechanisms import Scripted
 
-from sidelight.foundation import arrays
+from sidelight.foundation import compiled
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import Secure, below
 from sidelight.mechanisms import Reports, create, noise, unary
@@ -73,7 +73,7 @@ def check_independent_bits(name: str) -> None:
 def test_bits_of_a_report_and_of_neighbours_are_independent(
     name: str, path: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(arrays, "LARGE", path)
+    monkeypatch.setattr(compiled, "_least", path)
     check_independent_bits(name)
 
 

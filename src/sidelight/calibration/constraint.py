@@ -16,7 +16,7 @@ import numpy as np
 from sidelight.belief import Belief, Credal
 from sidelight.belief.credal import Region
 from sidelight.calibration.problem import Problem, leakage_alone
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.credal import joint_region, robust_upper
@@ -53,6 +53,10 @@ class Constraint(ABC):
     def figures(self, budgets: Array, bare: Collection[str] = ()) -> Array:
         """Return the figure of every secret, shape (secrets,); `bare` attributes are released as they are."""
 
+    def figures_of(self, budgets: Array, secrets: Positions) -> Array:
+        """Return the figures of the secrets with these numbers."""
+        return self.figures(budgets)[secrets]
+
     @abstractmethod
     def growth(self, budgets: Array, raised: Array) -> Array:
         """Return how much each figure grows if one budget alone is raised, shape (secrets, budgets).
@@ -76,6 +80,14 @@ class WorstCase(Constraint):
         channels = self.problem.channels(budgets) | {name: self.problem.truth(name) for name in bare}
         values = {name: value for part in self.totals for name, value in part.values(channels).items()}
         return np.array([values[name] for name in self.problem.secrets])
+
+    def figures_of(self, budgets: Array, secrets: Positions) -> Array:
+        """Return the figures of the secrets with these numbers; others are left out where that saves work."""
+        names = [self.problem.secrets[number] for number in secrets]
+        channels = self.problem.channels(budgets)
+        parts = [part for each in self.totals if (part := each.among(names)) is not None]
+        values = {name: value for part in parts for name, value in part.values(channels).items()}
+        return np.array([values[name] for name in names])
 
     def growth(self, budgets: Array, raised: Array) -> Array:
         """Return how much each figure grows at least with each budget."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
-from sidelight.calibration.uniform import RAISE, excess, largest_safe, shares_over
+from sidelight.calibration.uniform import RAISE, excess, largest_on_line, largest_safe, shares_over
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.totals import LARGEST_FIGURE
@@ -113,7 +113,7 @@ def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
         return np.asarray(np.maximum(factor * budgets, problem.least))
 
     low, high = (end / float(budgets.max()) for end in (problem.least, LARGEST_BUDGET))
-    return scaled(largest_safe(lambda factor: excess(problem, constraint, scaled(factor)), low, high))
+    return scaled(largest_on_line(problem, constraint, scaled, low, high))
 
 
 def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:

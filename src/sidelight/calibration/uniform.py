@@ -6,13 +6,15 @@ bracketed, the root found, and a budget returned at which the figures were compu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem, leakage_alone
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
 from sidelight.foundation.numbers import significant
@@ -37,6 +39,52 @@ def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
     return float(np.max(shares_over(constraint.figures(budgets), problem.bounds)))
 
 
+@dataclass(eq=False)
+class Watch:
+    """The excess along a line of budgets that grow with a number, of the secrets that can still decide it.
+
+    Leakage grows with the budgets for the mechanisms that are offered. So below a number at which some
+    secrets were over their limits, these alone have to be asked about.
+    """
+
+    problem: Problem
+    constraint: Constraint
+    budgets: Callable[[float], Array]
+    unsafe: float = math.inf
+    over: Positions = field(default_factory=lambda: np.arange(0))
+
+    def __call__(self, number: float) -> float:
+        """Return the largest excess of those that decide."""
+        if len(self.over):
+            figures = self.constraint.figures_of(self.budgets(number), self.over)
+            shares = shares_over(figures, self.problem.bounds[self.over])
+            if shares.max() > 0 or number <= self.unsafe:
+                self._keep(number, self.over, shares)
+                return float(shares.max())
+        return self.whole(number)
+
+    def whole(self, number: float) -> float:
+        """Return the largest excess of all secrets."""
+        shares = shares_over(self.constraint.figures(self.budgets(number)), self.problem.bounds)
+        self._keep(number, np.arange(len(shares)), shares)
+        return float(shares.max())
+
+    def _keep(self, number: float, secrets: Positions, shares: Array) -> None:
+        if number < self.unsafe and shares.max() > 0:
+            self.unsafe, self.over = number, secrets[shares > 0]
+
+
+def largest_on_line(
+    problem: Problem, constraint: Constraint, budgets: Callable[[float], Array], low: float, high: float
+) -> float:
+    """Return the largest number whose budgets keep all limits, from a safe one on; see `largest_safe`."""
+    watch = Watch(problem, constraint, budgets)
+    found = largest_safe(watch, low, high)
+    if found == low or watch.whole(found) <= 0:  # all secrets: should one not grow with the budgets
+        return found
+    return largest_safe(watch.whole, low, high)
+
+
 def shares_over(figures: Array, limits: Array) -> Array:
     """Return how far each figure is over its limit, as a share of it; an infinite limit is never broken."""
     finite = np.isfinite(limits)
@@ -50,7 +98,7 @@ def uniform_budget(problem: Problem, constraint: Constraint) -> float:
 
     At most `LARGEST_BUDGET`, where leakage saturates below the limits. The least budget must be safe.
     """
-    return largest_safe(lambda budget: excess(problem, constraint, problem.alike(budget)), problem.least)
+    return largest_on_line(problem, constraint, problem.alike, problem.least, LARGEST_BUDGET)
 
 
 def largest_safe(over: Callable[[float], float], low: float, high: float = LARGEST_BUDGET) -> float:

@@ -1,8 +1,4 @@
-"""Types of arrays that stand all over the package, and which path a step takes with them.
-
-Small inputs take numpy, large ones compiled loops; both give the same bits. Loading the compiler takes a
-moment, so nothing small waits for it.
-"""
+"""Types of arrays that stand all over the package, and how long work on them is cut into runs."""
 
 from __future__ import annotations
 
@@ -22,16 +18,8 @@ Codes = NDArray[np.uint16]
 AnyCodes = NDArray[np.unsignedinteger[Any]]
 """Codes of any width, of one attribute or of several."""
 
-LARGE = 1 << 17
-"""From how many rows on the compiled loops are used."""
-
 CHUNK = 1 << 15
 """How many words are worked on at a time, so that they stay in the processor's cache."""
-
-
-def is_large(rows: int) -> bool:
-    """Whether work on so many rows is worth loading the compiled loops."""
-    return rows >= LARGE
 
 
 def spans(rows: int, width: int = 1) -> Iterator[slice]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Mask, Whole, Words, is_large, spans
+from sidelight.foundation.arrays import Mask, Positions, Whole, Words, spans
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.randomness import Randomness, Seeded
 
 Rows = NDArray[np.uint8]
@@ -29,6 +30,11 @@ def row_bytes(size: int) -> int:
     """
     small = next((width for width in (1, 2, 4) if size <= 8 * width), 0)  # none lies across two words
     return small or 8 * -(-size // 64)
+
+
+def row_words(size: int) -> float:
+    """Return how many words are drawn for a row of `size` bits, and one for what is laid over it."""
+    return 1 + row_bytes(size) * _TOGETHER / 8
 
 
 def random_rows(source: Randomness, offset: int, rows: int, size: int, threshold: int) -> Rows:
@@ -66,16 +72,31 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
     # After its lowest set bit a threshold has only zeros, below which no number can be.
     rounds = 64 - ((threshold & -threshold).bit_length() - 1) if threshold else 0
     result = np.zeros(count, dtype=np.uint64)
+    if source.compiled and isinstance(source, Seeded):
+        from sidelight.foundation.kernels import draw_bits
+
+        key, first, turns = np.uint64(source.key), np.uint64(start), (_TOGETHER, rounds)
+        draw_bits(key, first, np.uint64(threshold), turns, np.full(count, _ALL), result)
+        return result
     places, undecided = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
     for span in spans(count):
-        still = np.full(span.stop - span.start, _ALL)
-        _begin(source, start + span.start, threshold, min(rounds, _TOGETHER), still, result[span])
+        still, part = np.full(span.stop - span.start, _ALL), result[span]
+        for turn in range(min(rounds, _TOGETHER)):
+            words = source.words(start + span.start + turn * _ROUND, len(part))
+            _narrow(words, bool(threshold >> (63 - turn) & 1), still, part)
         if rounds <= _TOGETHER:  # the rest of the threshold is zeros: all is decided
             continue
         left = np.flatnonzero(still)
         places.append(left + span.start)
         undecided.append(still[left])
-    at, bits = np.concatenate(places), np.concatenate(undecided)
+    _finish(source, start, threshold, rounds, np.concatenate(places), np.concatenate(undecided), result)
+    return result
+
+
+def _finish(
+    source: Randomness, start: int, threshold: int, rounds: int, at: Positions, bits: Words, result: Words
+) -> None:
+    """Reveal the rest of the numbers in the few words that are left, until all are decided."""
     for turn in range(_TOGETHER, rounds):
         if not len(at):
             break
@@ -84,21 +105,6 @@ def bernoulli(source: Randomness, start: int, count: int, threshold: int) -> Wor
         _narrow(words, bool(threshold >> (63 - turn) & 1), bits, decided)
         result[at] = decided
         at, bits = at[bits != 0], bits[bits != 0]
-    return result
-
-
-def _begin(
-    source: Randomness, start: int, threshold: int, turns: int, undecided: Words, result: Words
-) -> None:
-    """Reveal the first bits of all numbers."""
-    if source.compiled and isinstance(source, Seeded):
-        from sidelight.foundation.kernels import draw_bits
-
-        draw_bits(np.uint64(source.key), np.uint64(start), np.uint64(threshold), turns, undecided, result)
-        return
-    for turn in range(turns):
-        words = source.words(start + turn * _ROUND, len(result))
-        _narrow(words, bool(threshold >> (63 - turn) & 1), undecided, result)
 
 
 def _narrow(words: Words, bit: bool, undecided: Words, result: Words) -> None:
@@ -120,7 +126,7 @@ def last_word_mask(size: int) -> np.uint64:
 def bit_counts(rows: Rows) -> Whole:
     """Return how often each bit is set in packed rows, those after the last value's included."""
     width = rows.shape[1]
-    if not is_large(len(rows)):
+    if not use_loop("foundation.count_bits", len(rows), width):
         total = np.zeros(8 * width, dtype=np.int64)
         for span in spans(len(rows), width):
             total += np.unpackbits(rows[span], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
@@ -142,7 +148,7 @@ def code_type(size: int) -> type[np.uint8 | np.uint16]:
 
 def code_counts(codes: NDArray[np.unsignedinteger], size: int) -> Whole:
     """Return how often each of the codes 0 to size-1 occurs."""
-    if not is_large(len(codes)):
+    if not use_loop("foundation.count_codes", len(codes)):
         return np.bincount(codes, minlength=size).astype(np.int64)
     from sidelight.foundation.kernels import count_codes
 

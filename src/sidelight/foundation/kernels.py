@@ -36,19 +36,30 @@ def fill_words(key: np.uint64, start: np.uint64, out: Words) -> None:
 
 @njit(cache=True)
 def draw_bits(
-    key: np.uint64, start: np.uint64, threshold: np.uint64, turns: int, undecided: Words, result: Words
-) -> None:
-    """Compare the first `turns` bits of 64 random numbers in each word with those of the threshold.
+    key: np.uint64, start: np.uint64, threshold: np.uint64, turns: tuple[int, int], undecided: Words,
+    result: Words,
+) -> None:  # fmt: skip
+    """Compare 64 random numbers in each word with the threshold, bit by bit: a few bits of all words first.
 
-    Word i of turn t is word `start + i + t * 2^56` of a seeded stream, as `fill_words` gives it.
+    Word i of turn t is word `start + i + t * 2^56` of a seeded stream, as `fill_words` gives it. The first of
+    the two `turns` is how many bits all words take together, the second how many there are.
     """
     for first in range(0, result.shape[0], _BLOCK):
         left, below = undecided[first : first + _BLOCK], result[first : first + _BLOCK]
-        for turn in range(turns):
+        for turn in range(min(turns[0], turns[1])):
             base = start + np.uint64(first) + (np.uint64(turn) << np.uint64(56)) + np.uint64(1)
             bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))  # all ones or none
             for i in range(left.shape[0]):
                 word = _word(key, base + np.uint64(i))
+                below[i] |= left[i] & ~word & bit
+                left[i] &= ~(word ^ bit)
+        for i in range(left.shape[0]):
+            for turn in range(turns[0], turns[1]):
+                if not left[i]:
+                    break
+                number = start + np.uint64(first + i) + (np.uint64(turn) << np.uint64(56)) + np.uint64(1)
+                bit = np.uint64(0) - ((threshold >> np.uint64(63 - turn)) & np.uint64(1))
+                word = _word(key, number)
                 below[i] |= left[i] & ~word & bit
                 left[i] &= ~(word ^ bit)
 

@@ -7,12 +7,14 @@ log-ratio within a column of P @ Q. A channel's favoured sets replace its matrix
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sidelight.belief import Belief, check_belief
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.leakage.bounds import Bound, Claim, Leakage
@@ -52,39 +54,105 @@ def pair_leakage(belief: Belief, channel: Channel, secret: str, neighbour: str) 
     return _leakage(belief, secret, neighbour, channel.worst_ratio(rows), possible, channel)
 
 
-def pair_matrix(
-    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]
-) -> list[list[Leakage | None]]:
+@dataclass(frozen=True, eq=False)
+class PairMatrix(Sequence["PairRow"]):
+    """The leakage of every secret (column) through every other released attribute (row).
+
+    All figures are found at once. What reaches one, and the records behind it, is worked out when its cell is
+    read: a table of many attributes has thousands, of which a page shows a few.
+
+    Attributes:
+        values: (released attributes, secrets) the figures in nats; NaN for a secret's own report.
+    """
+
+    belief: Belief
+    channels: Mapping[str, Channel]
+    secrets: tuple[str, ...]
+    values: Array
+
+    @cached_property
+    def _rows(self) -> tuple[PairRow, ...]:
+        return tuple(PairRow(self, name) for name in self.channels)
+
+    def __len__(self) -> int:
+        return len(self.channels)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._rows[row]
+
+
+@dataclass(frozen=True, eq=False)
+class PairRow(Sequence[Leakage | None]):
+    """What one released attribute says about every secret; None for itself."""
+
+    matrix: PairMatrix = field(repr=False)
+    name: str
+    _made: dict[str, Leakage | None] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.matrix.secrets)
+
+    def __getitem__(self, column: Any) -> Any:
+        if isinstance(column, slice):
+            return [self[place] for place in range(*column.indices(len(self)))]
+        secret = self.matrix.secrets[column]
+        if secret not in self._made:
+            self._made[secret] = self._cell(secret)
+        return self._made[secret]
+
+    def _cell(self, secret: str) -> Leakage | None:
+        if secret == self.name:
+            return None
+        belief, channel = self.matrix.belief, self.matrix.channels[self.name]
+        rows, possible = conditional_rows(belief, secret, self.name)
+        # As a stack of one, so that the figure has the bits of the matrix; where values cannot occur, alone.
+        is_whole = len(possible) == belief.schema[secret].size
+        worst = channel.stacked_worst(rows[None], [channel])[0] if is_whole else channel.worst_ratio(rows)
+        return _leakage(belief, secret, self.name, worst, possible, channel)
+
+
+def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str]) -> PairMatrix:
     """Return the leakage of every secret (column) through every other released attribute (row).
 
     Pairs of the same shape are computed together.
     """
     channels = checked_channels(belief, channels)
-    pairs = [(name, secret) for name in channels for secret in secrets if name != secret]
-    stacks: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-    for name, secret in pairs:
-        channel = channels[name]
-        key = (type(channel), channel.kind, belief.schema[secret].size, channel.size)
-        stacks.setdefault(key, []).append((name, secret))
-    leakages: dict[tuple[str, str], Leakage] = {}
-    for stack in track(list(stacks.values()), "pairs"):
-        leakages.update(_stack(belief, channels, stack))
-    return [[leakages.get((name, secret)) for secret in secrets] for name in channels]
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for row, channel in enumerate(channels.values()):
+        alike.setdefault((type(channel), channel.kind, channel.size), []).append(row)
+    sizes: dict[int, list[int]] = {}
+    for column, secret in enumerate(secrets):
+        sizes.setdefault(belief.schema[secret].size, []).append(column)
+    values = np.full((len(channels), len(secrets)), np.nan)
+    released, wanted = ([belief.schema.index(name) for name in names] for names in (channels, secrets))
+    own = np.equal.outer(released, wanted)
+    stacks = [(rows, columns) for rows in alike.values() for columns in sizes.values()]
+    for rows, columns in track(stacks, "pairs"):
+        i, j = (part.reshape(-1) for part in np.meshgrid(rows, columns, indexing="ij"))
+        others = ~own[i, j]
+        if others.any():
+            values[i[others], j[others]] = _stack(belief, channels, secrets, i[others], j[others])
+    return PairMatrix(belief, channels, tuple(secrets), values)
 
 
 def _stack(
-    belief: Belief, channels: Mapping[str, Channel], pairs: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], Leakage]:
-    """Return the leakage of pairs of one shape, together where all their values can occur."""
-    rows = np.stack([_block(belief, secret, name) for name, secret in pairs])
-    used = [channels[name] for name, _ in pairs]
-    if np.isnan(rows).any():  # rows of values that cannot occur
-        return {(name, secret): pair_leakage(belief, channels[name], secret, name) for name, secret in pairs}
-    everything = np.arange(rows.shape[1])
-    return {
-        (name, secret): _leakage(belief, secret, name, worst, everything, channels[name])
-        for (name, secret), worst in zip(pairs, used[0].stacked_worst(rows, used), strict=True)
-    }
+    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str], i: Positions, j: Positions
+) -> Array:
+    """Return the figures of pairs of one shape, together where all their values can occur."""
+    names, used = list(channels), list(channels.values())
+    starts = dict(zip(belief.schema.names, belief.offsets.tolist(), strict=False))
+    down, across = np.arange(belief.schema[secrets[j[0]]].size), np.arange(used[i[0]].size)
+    first = np.array([starts[secret] for secret in secrets])[j, None] + down
+    second = np.array([starts[name] for name in names])[i, None] + across
+    rows = belief.conditionals[first[:, :, None], second[:, None, :]]
+    whole: Mask = np.asarray(~np.isnan(rows[:, :, 0]).any(axis=1))
+    values = np.empty(len(i))
+    if whole.any():
+        values[whole] = used[i[0]].stacked_values(rows[whole], used, i[whole])
+    for place in np.flatnonzero(~whole).tolist():  # rows of values that cannot occur
+        seen, _ = conditional_rows(belief, secrets[j[place]], names[i[place]])
+        values[place] = used[i[place]].worst_ratio(seen).value
+    return values
 
 
 def _block(belief: Belief, secret: str, neighbour: str) -> Array:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, spans
+from sidelight.foundation.arrays import CHUNK, AnyCodes, Array, Mask, Whole, Words, spans
 
 HASH_BITS = np.uint64(17)
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 DROPPED = np.uint64(15)
+COARSE = 1.5 * 2.0**52
 
 
 def steps(*, compiled: bool) -> ModuleType:
@@ -51,13 +52,37 @@ def count_marks(
     seeds: Words, values: AnyCodes, lows: NDArray[np.uint32], widths: NDArray[np.uint32], counts: Whole
 ) -> None:
     """Add to `counts` how many reports mark each value: those whose bucket it hashes to."""
-    size = len(counts)
-    every = np.arange(size, dtype=np.uint32)
-    for span in spans(len(seeds), size):
-        multiplier = (seeds[span] >> HALF).astype(np.uint32)
-        start = (seeds[span] & LOW).astype(np.uint32) - lows[values[span]]
-        place = multiplier[:, None] * every + start[:, None]
-        counts += np.count_nonzero(place < widths[values[span]][:, None], axis=0)
+    for span in spans(len(seeds), 4):  # what is kept of a run stays in the processor's cache
+        step = (seeds[span] >> HALF).astype(np.uint32)
+        buckets, is_even = values[span], (widths == widths[0]).all()
+        begin = buckets * widths[0] if is_even else lows[buckets]
+        place, width = (
+            (seeds[span] & LOW).astype(np.uint32) - begin,
+            widths[0] if is_even else widths[buckets],
+        )
+        for value in range(len(counts)):
+            counts[value] += np.count_nonzero(place < width)
+            place += step
+
+
+def add_steps(values: Array, one: float, low: float, high: float, rows: int, sums: Whole) -> bool:
+    """Add columns of numbers on a grid of steps 1 / one to `sums`, in steps; return whether all are on it.
+
+    Sums of doubles are exact here: `rows` rows are few enough that their sum, in steps, stays below 2^53. A
+    number is on the grid if adding 1.5 x 2^52 steps, which drops all finer digits, and taking them away
+    leaves it as it is; one that is not a number fails too.
+    """
+    coarse = COARSE / one
+    at_once = min(rows, max(1, CHUNK // max(values.shape[1], 1)))
+    for first in range(0, len(values), at_once):
+        part = values[first : first + at_once]
+        kept = np.clip(part, low, high)
+        kept += coarse
+        kept -= coarse
+        if not (kept == part).all():
+            return False
+        sums += (part.sum(axis=0) * one).astype(np.int64)
+    return True
 
 
 def choose_sets(

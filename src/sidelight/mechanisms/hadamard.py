@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Mask, Whole, is_large
+from sidelight.foundation.arrays import Array, Mask, Whole
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import Channel, channel_of_columns
 from sidelight.mechanisms.checks import check_codes, check_offset
@@ -70,7 +71,7 @@ class HadamardResponse(OneCode, FrequencyOracle):
         """Return one reported column for each code, see `Mechanism.randomise`."""
         rows = check_codes(values, self.size).astype(np.uint32) + np.uint32(1)
         first = check_offset(offset)
-        compiled = is_large(len(rows))
+        compiled = use_loop("foundation.fill_words", len(rows), 2)
         column = randomness(seed, f"{self.name}/column", compiled=compiled)
         noise = randomness(seed, f"{self.name}/noise", compiled=compiled)
         shift = np.uint64(64 - (self.columns.bit_length() - 1))  # high bits, uniform as K is a power of 2
@@ -86,15 +87,22 @@ class HadamardResponse(OneCode, FrequencyOracle):
         return ~_parity(rows & self.check(reports).astype(np.uint32)).T
 
     def mark_counts(self, aggregate: Aggregate) -> Whole:
-        """Return how many reports have parity 0 with each value, by the fast Walsh-Hadamard transform."""
+        """Return how many reports have parity 0 with each value, by a fast Walsh-Hadamard transform."""
         check_estimable(aggregate, self.columns, self.name)
-        transformed = aggregate.sums.copy()
-        span = 1
-        while span < self.columns:
-            pairs = transformed.reshape(-1, 2, span)
-            transformed = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
-            span *= 2
+        bits = self.columns.bit_length() - 1
+        rows, columns = _signs(bits - bits // 2), _signs(bits // 2)
+        # The matrix is a Kronecker product, so two products with its factors transform the counts; all sums
+        # stay below the number of reports, so doubles hold them exactly.
+        counts = aggregate.sums.reshape(len(rows), len(columns)).astype(np.float64)
+        transformed = (rows @ counts @ columns).reshape(-1).astype(np.int64)
         return np.asarray((aggregate.reports + transformed[1 : self.size + 1]) // 2)
+
+
+@cache
+def _signs(bits: int) -> Array:
+    """Return the Hadamard matrix of 2^bits rows: -1 where row and column share an odd number of bits."""
+    each = np.arange(1 << bits, dtype=np.uint32)
+    return np.where(_parity(each[:, None] & each), -1.0, 1.0)
 
 
 def _parity(words: NDArray[np.uint32]) -> Mask:

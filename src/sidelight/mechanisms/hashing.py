@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Mask, Whole, Words, spans
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import DROPPED, HASH_BITS, steps
@@ -34,6 +35,8 @@ from sidelight.mechanisms.oracle import FrequencyOracle, marked_accuracy
 from sidelight.mechanisms.reports import ReportForm, Reports
 
 _HASHES = 1 << int(HASH_BITS)
+_MARKS = 8
+"""So many values are compared with a report in the time that one word takes to draw."""
 LARGEST_BUCKETS = 65_536  # a bucket fits 16 bits, for which randomised response is exact
 
 
@@ -91,14 +94,16 @@ class Hashing(FrequencyOracle, Kept):
         """Return the bucket of each value under its seed."""
         codes = check_codes(values, self.size)
         out = np.empty(len(codes), dtype=self.form.dtype)
-        steps(compiled=is_large(len(codes))).hash_codes(seeds, codes, np.uint64(self.buckets), out)
+        steps(compiled=use_loop("mechanisms.hash_codes", len(codes))).hash_codes(
+            seeds, codes, np.uint64(self.buckets), out
+        )
         return out
 
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a public seed and a reported bucket for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
         first = check_offset(offset)
-        large = is_large(len(codes))
+        large = use_loop("mechanisms.hash_codes", len(codes), 2)
         seeding = randomness(seed, f"{self.name}/seed", compiled=large)
         noise = randomness(seed, f"{self.name}/noise", compiled=large)
         step = steps(compiled=large)
@@ -146,7 +151,7 @@ class Hashing(FrequencyOracle, Kept):
         lows = (self.edges[:-1] << int(DROPPED)).astype(np.uint32)
         widths = (np.diff(self.edges) << int(DROPPED)).astype(np.uint32)
         counts = np.zeros(self.size, dtype=np.int64)
-        step = steps(compiled=is_large(len(buckets) * self.size // 64))
+        step = steps(compiled=use_loop("mechanisms.count_marks", len(buckets), self.size / _MARKS))
         for span in spans(len(buckets)):
             step.count_marks(seeds[span], buckets[span], lows, widths, counts)
         return Aggregate(len(buckets), counts, self.name)

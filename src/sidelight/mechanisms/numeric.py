@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Positions, is_large, spans
+from sidelight.foundation.arrays import Array, Positions, spans
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms import checks, noise
@@ -162,7 +163,7 @@ class Additive(Mechanism):
         """Return one noisy number for each number, see `Mechanism.randomise`."""
         at = self._nearest_steps(values)
         first = checks.check_offset(offset)
-        source = randomness(seed, self.name, compiled=is_large(len(at)))
+        source = randomness(seed, self.name, compiled=use_loop("foundation.fill_words", len(at)))
         for span in spans(len(at)):
             drawn = np.empty(span.stop - span.start)
             noise.draw(self.kind, source, first + span.start, self.scale, drawn)

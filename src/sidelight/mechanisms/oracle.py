@@ -12,13 +12,15 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, is_large, spans
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, spans
 from sidelight.foundation.bits import code_counts
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import Randomness, randomness
 from sidelight.mechanisms.channel import Channel, FavouringChannel
@@ -86,7 +88,7 @@ class SampledCode(OneCode):
         """Return one reported code for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
         first = check_offset(offset)
-        source = randomness(seed, self.name, compiled=is_large(len(codes)))
+        source = randomness(seed, self.name, compiled=use_loop("mechanisms.respond", len(codes)))
         out = np.empty(len(codes), dtype=self.form.dtype)
         for span in spans(len(codes)):
             out[span] = self.sample(source, first + span.start, codes[span])
@@ -143,14 +145,19 @@ class FrequencyOracle(CodedMechanism):
 
     def estimate(self, aggregate: Aggregate) -> Array:
         """Return the unbiased estimate (c/n - q)/(p - q) of the values' frequencies."""
-        # In fractions: at small budgets doubles would lose the gap.
-        q, gap = self.mark_if_other, self.mark_if_true - self.mark_if_other
-        return np.asarray((self.mark_counts(aggregate) / aggregate.reports - float(q)) / float(gap))
+        q, gap = self._inversion
+        return np.asarray((self.mark_counts(aggregate) / aggregate.reports - q) / gap)
+
+    @cached_property
+    def _inversion(self) -> tuple[float, float]:
+        """The numbers q and p - q, from fractions: at small budgets doubles would lose the gap."""
+        p, q = self.mark_rates
+        return float(q), float(p - q)
 
     def variance(self, reports: int, frequencies: ArrayLike) -> Array:
         """Return the variance of each estimate, sampling of people included, were these the frequencies."""
         count = check_whole("reports", reports, at_least=1)
-        q, gap = float(self.mark_if_other), float(self.mark_if_true - self.mark_if_other)
+        q, gap = self._inversion
         seen = q + gap * check_shares(frequencies, self.size, single=True)
         return np.asarray(seen * (1 - seen) / (count * gap**2))
 

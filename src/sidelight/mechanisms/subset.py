@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import Array, Mask, is_large, spans
+from sidelight.foundation.arrays import Array, Mask, spans
 from sidelight.foundation.bits import code_counts
+from sidelight.foundation.compiled import Loop, use_loop
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
@@ -119,12 +120,13 @@ class SubsetSelection(FrequencyOracle):
         """Return one sorted set of values for each code, see `Mechanism.randomise`."""
         codes = check_codes(values, self.size)
         row = check_offset(offset)
-        work = len(codes) * self.size  # what the plain path takes, however small the sets are
-        compiled = is_large(work)
+        is_small = self.width <= _SMALL_SET
+        loop: Loop = "mechanisms.choose_small_sets" if is_small else "mechanisms.choose_sets"
+        compiled = use_loop(loop, len(codes), self.size)  # the plain path's width, however small the sets
         inclusion = randomness(seed, f"{self.name}/inclusion", compiled=compiled)
         others = randomness(seed, f"{self.name}/others", compiled=compiled)
         step = steps(compiled=compiled)
-        choose = step.choose_small_sets if self.width <= _SMALL_SET else step.choose_sets
+        choose = step.choose_small_sets if is_small else step.choose_sets
         first = self.size - self.width
         bounds = np.arange(first, first + self.width, dtype=np.uint64)
         out = np.empty((len(codes), self.width), dtype=np.uint16)

@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.arrays import AnyCodes, Array, Mask, Words, is_large, spans
-from sidelight.foundation.bits import bit_counts, packed_rows, random_rows
+from sidelight.foundation.arrays import AnyCodes, Array, Mask, Words, spans
+from sidelight.foundation.bits import bit_counts, packed_rows, random_rows, row_words
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.arrays import steps
 from sidelight.mechanisms.channel.generic import all_sets
@@ -88,7 +89,7 @@ class MarkedBits(FrequencyOracle):
         keep, flip = thresholds
         codes = check_codes(values, self.size)
         first = check_offset(offset)
-        compiled = is_large(len(codes))
+        compiled = use_loop("mechanisms.overlay", len(codes), row_words(self.size))
         noise = randomness(seed, f"{stream}/noise", compiled=compiled)
         truth = randomness(seed, f"{stream}/truth", compiled=compiled)
         step = steps(compiled=compiled)

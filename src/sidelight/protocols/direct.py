@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, check_whole
-from sidelight.foundation.randomness import below_each, derive_seed, randomness
+from sidelight.foundation.randomness import below, below_each, derive_seed, randomness
 from sidelight.foundation.strict import Strict, validated
 from sidelight.mechanisms import Reports
+from sidelight.mechanisms.checks import check_offset
 from sidelight.mechanisms.reports import ReportForm
 from sidelight.plan import Plan
 from sidelight.protocols import protocol
@@ -23,6 +26,9 @@ from sidelight.protocols.factors import Factor
 from sidelight.protocols.groups import Parameters, ReportedGroup, check_groups, make_group
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
+
+BLOCK = 1 << 16
+"""Blocks of so many rows have noise of their own in simulations where a person reports one group."""
 
 
 class _GroupFile(Strict):
@@ -264,22 +270,41 @@ class Sample(GroupProtocol):
     def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
         """Return one report for each record, see `Protocol.randomise`.
 
-        A seeded simulation stays the same in chunks: every group's noise is drawn for all rows.
+        Noise is drawn for the chosen group alone. A simulation stays the same in chunks: in each block of
+        rows, whose bounds are fixed, a group's noise is numbered by those of its rows that come before.
         """
         checked = protocol.check_records(records, self.schema)
-        ends = np.cumsum(self.shares)
-        bounds = np.full(len(checked), ends[-1], dtype=np.uint64)
-        drawn = below_each(randomness(seed, "collection/choice"), offset, bounds)
-        chosen = np.searchsorted(ends, drawn.astype(np.int64), side="right")
-        parts, senders = [], []
-        for number, group in enumerate(self.groups):
-            rows = np.flatnonzero(chosen == number)
-            if seed is None:
-                parts.append(self._randomised(group, checked[rows]))
-            else:
-                parts.append(self._randomised(group, checked, seed, offset)[rows])
-            senders.append(rows)
-        return RecordReports(self, tuple(parts), tuple(senders), len(checked), seed is not None)
+        end = check_offset(offset) + len(checked)
+        first = offset - offset % BLOCK
+        chosen = self._chosen(seed, first, end - first)
+        seeds = [derive_seed(seed, group.label) for group in self.groups]
+        parts: list[list[Reports]] = [[group.randomiser.form.empty()] for group in self.groups]
+        senders: list[list[Positions]] = [[] for _ in self.groups]
+        for start in range(first, end, BLOCK):
+            rows = _by_group(chosen[start - first : start - first + BLOCK], len(self.groups))
+            for number, (group, own) in enumerate(zip(self.groups, rows, strict=True)):
+                skipped = int(np.searchsorted(own, offset - start))
+                sent = own[skipped:] + (start - offset)
+                codes = group.codes(checked, self.schema, sent)
+                made = group.randomiser.randomise(codes, seed=seeds[number], offset=start + skipped)
+                parts[number].append(made)
+                senders[number].append(sent)
+        reports = tuple(Reports.joined(part[1:] or part) for part in parts)
+        places = tuple(np.concatenate([np.arange(0), *sent]) for sent in senders)
+        return RecordReports(self, reports, places, len(checked), seed is not None)
+
+    def _chosen(self, seed: int | None, first: int, people: int) -> AnyCodes:
+        """Return the number of the group that each person reports."""
+        total = sum(self.shares)
+        source = randomness(seed, "collection/choice", compiled=use_loop("foundation.fill_words", people))
+        drawn: NDArray[np.integer]
+        if total < 1 << 32:
+            drawn = below(source, first, people, np.array([total], dtype=np.uint64))[:, 0]
+        else:
+            drawn = below_each(source, first, np.full(people, total, dtype=np.uint64)).astype(np.int64)
+        if total > len(self.groups):  # else all shares are 1, and the draw is the choice
+            drawn = np.searchsorted(np.cumsum(self.shares), drawn, side="right")
+        return drawn.astype(np.uint16 if len(self.groups) <= 1 << 16 else np.uint32)
 
     def drawn(self, record: AnyCodes, draws: Draws) -> RecordReports:
         """Return one person's report: the group is drawn first, see `Protocol.drawn`."""
@@ -297,6 +322,12 @@ class Sample(GroupProtocol):
         protocol.check_channel_size(len(laws[0]), sum(law.shape[1] for law in laws))
         whole = sum(self.shares)
         return np.hstack([law * (share / whole) for law, share in zip(laws, self.shares, strict=True)])
+
+
+def _by_group(chosen: AnyCodes, groups: int) -> list[Positions]:
+    """Return the places of each group's people in a block, in rising order."""
+    order = np.argsort(chosen, kind="stable")  # a radix sort, as codes have 16 bits
+    return np.split(order, np.cumsum(np.bincount(chosen, minlength=groups))[:-1])
 
 
 def spl(schema: Schema, epsilon: float, mechanism: str = "grr", parameters: Parameters = None) -> Split:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array, Mask, Positions, Whole, Words
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.randomness import below, derive_seed, randomness
@@ -43,7 +44,6 @@ SECOND_PHASES = ("corr-rr", "cond-rr")
 """The protocols whose fakes are learnt from a first phase, which their origin names."""
 _ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
 _HALF = np.uint64(32)  # the laws of fakes have 32 bits, so half of a word draws one exactly
-_LARGE = 1 << 14  # below it, loading the compiled loop takes longer than it saves
 
 
 class _FakeFile(Strict):
@@ -184,7 +184,7 @@ class FakeDataProtocol(protocol.Protocol):
     ) -> dict[str, AnyCodes]:
         """Return the columns of one group."""
         people = len(records)
-        large = people * len(group) >= _LARGE
+        large = use_loop("protocols.fill", people, len(group) + 2)
         choice = randomness(seed, "hidden/choice", compiled=large)
         chosen = below(choice, offset, people, np.array([len(group)], dtype=np.uint64))[:, 0]
         words = randomness(seed, "hidden/report", compiled=large).words(offset, people)

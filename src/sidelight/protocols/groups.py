@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sidelight.foundation.arrays import AnyCodes, Array
+from sidelight.foundation.arrays import AnyCodes, Array, Positions
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.mechanisms import MECHANISMS, Aggregate, Mechanism, Reports, create, make, mechanism_class
 from sidelight.mechanisms.exact import LARGEST_SIZE
@@ -82,12 +82,13 @@ class ReportedGroup:
         except InputError as error:
             raise type(error)(f"no frequencies of {self.label!r} could be estimated: {error}") from None
 
-    def codes(self, records: AnyCodes, schema: Schema) -> AnyCodes:
-        """Return the values that records of a schema have of this group."""
-        columns = [schema.index(name) for name in self.names]
+    def codes(self, records: AnyCodes, schema: Schema, rows: Positions | None = None) -> AnyCodes:
+        """Return the values that records of a schema, all or those of some rows, have of this group."""
+        every = (records[:, schema.index(name)] for name in self.names)
+        columns = [column if rows is None else column[rows] for column in every]
         if len(columns) == 1:
-            return np.ascontiguousarray(records[:, columns[0]])
-        parts = tuple(records[:, column].astype(np.intp) for column in columns)
+            return np.ascontiguousarray(columns[0])
+        parts = tuple(column.astype(np.intp) for column in columns)
         return np.ravel_multi_index(parts, self.sizes).astype(np.uint16)
 
     def aggregate(self, reports: Reports) -> Aggregate:

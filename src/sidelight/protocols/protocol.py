@@ -312,8 +312,11 @@ def check_records(records: Any, schema: Schema) -> AnyCodes:
     if array.ndim != 2 or array.shape[1] != len(schema) or array.dtype.kind not in "ui":
         shape = f"{array.dtype} of shape {array.shape}"
         raise invalid("records", f"integer codes of shape (people, {len(schema)})", shape)
+    signed = array.dtype.kind == "i"
+    if array.size and int(array.max()) < min(schema.sizes) and not (signed and int(array.min()) < 0):
+        return array
     for column, attribute in zip(array.T, schema, strict=True):
-        if len(column) and (int(column.max()) >= attribute.size or int(column.min()) < 0):
+        if len(column) and (int(column.max()) >= attribute.size or (signed and int(column.min()) < 0)):
             raise InputError(
                 f"`records` of {attribute.name!r} must be codes from 0 to {attribute.size - 1}, got "
                 f"{int(column.min())} to {int(column.max())}."

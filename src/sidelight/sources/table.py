@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sidelight.foundation.arrays import Codes, Whole
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import invalid
 from sidelight.foundation.files import write_atomically
 from sidelight.foundation.html import html_table, listed
@@ -37,8 +38,8 @@ T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
-LARGE_VALUES = 1 << 23
-"""With this many values or more, the compiled loops save more time than loading them takes."""
+_VALUES = 64
+"""So many values are counted with numpy in the time that one word takes to draw, see `use_loop`."""
 
 _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
@@ -189,7 +190,7 @@ def _source(table: Table) -> LocalSource:
 
 def is_worth_compiling(table: Table) -> bool:
     """Whether a table has enough values for compiled loops."""
-    return table.rows * len(table.schema) >= LARGE_VALUES
+    return use_loop("sources.count_tables", table.rows, len(table.schema) / _VALUES)
 
 
 def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:

@@ -240,7 +240,7 @@ def _share(belief: Belief, channels: Mapping[str, Channel], most: float, name: s
 def leakage_matrix(belief: Belief, channels: Mapping[str, Channel]) -> Array:
     """Return the leakage of every ordered pair through these releases, (n, n), 0 on the diagonal."""
     pairs = pair_matrix(belief, channels, belief.schema.names)
-    return np.array([[0.0 if cell is None else cell.value for cell in row] for row in pairs])
+    return np.where(np.isnan(pairs.values), 0.0, pairs.values)
 
 
 def frequency_error(belief: Belief, made: Mapping[str, Mechanism], people: int) -> float | None:

@@ -150,7 +150,8 @@ def reporter(
 
     def report(codes: AnyCodes, place: Place) -> RecordReports:
         own = derive_seed(seed, f"part {place.part}") if place.part else seed  # one part: as a local table
-        return protocol.randomise(codes[:, columns], seed=own, offset=place.start)
+        kept = codes if columns == list(range(codes.shape[1])) else codes[:, columns]
+        return protocol.randomise(kept, seed=own, offset=place.start)
 
     return report
 

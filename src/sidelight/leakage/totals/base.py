@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class Totals(ABC):
     def values(self, channels: Channels) -> dict[str, float]:
         """Return the total of each secret."""
         return {secret: bound.value for secret, bound in self.bounds(channels).items()}
+
+    def among(self, secrets: Collection[str]) -> Totals | None:  # noqa: ARG002 - others leave some out
+        """Return the totals of these secrets, or of more where that costs no more; None if it has none."""
+        return self
 
     def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
         """Return by how much each total grows at least with each of the moved channels alone.

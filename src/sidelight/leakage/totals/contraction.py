@@ -8,8 +8,8 @@ half: n log n contractions instead of n^2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
 import numpy as np
@@ -24,6 +24,8 @@ from sidelight.mechanisms import Channel
 
 LARGEST_EXACT = 1 << 26
 """The exact total of a table with more cells is refused."""
+LARGE = 1 << 15
+"""Tables with so many cells are contracted by compiled loops where an axis has two values."""
 _LARGEST_SIDE = 16
 """Axes are contracted together, or with those behind them, up to so many values and reports."""
 _FEW_BEHIND = 8
@@ -93,6 +95,19 @@ class ListedTotals(Totals):
                 changes[self.names[axis]] = np.minimum(value + grown[places], most + steps) - min(value, most)
         return changes
 
+    def among(self, secrets: Collection[str]) -> ListedTotals | None:
+        """Return the totals of these secrets alone, in the same room."""
+        if not set(secrets) & set(self.secrets):
+            return None
+        fewer = replace(self, secrets=tuple(name for name in self.secrets if name in secrets))
+        vars(fewer).update(priors=self.priors, _room=self._room)
+        return fewer
+
+    @cached_property
+    def _room(self) -> list[Array]:
+        """Tables to work in: one for each time that the axes are halved, and one for those of no secret."""
+        return [np.empty(self.cells.shape) for _ in range(len(self.names).bit_length() + 1)]
+
     def _columns(self, channels: Channels) -> list[Array]:
         axes = zip(self.names, self.cells.shape, strict=True)
         return [_listed(channels.get(name), size) for name, size in axes]
@@ -100,6 +115,10 @@ class ListedTotals(Totals):
     def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
         """Yield each secret's axis with the table in which this axis alone still has values."""
         wanted = [axis for axis, name in enumerate(self.names) if name in self.secrets]
+        if self.cells.size >= LARGE and all(column.shape == (2, 2) for column in columns):
+            room = self._room
+            yield from _halved(self.cells, columns, wanted, range(self.cells.ndim), room)
+            return
         rest = [axis for axis in range(self.cells.ndim) if axis not in wanted]
         waiting = [(wanted, _contracted(self.cells, columns, rest))]
         while waiting:
@@ -121,6 +140,8 @@ class ListedTotals(Totals):
         """Return the largest log-ratio of every two possible values on the axis, with their own report."""
         possible = self._possible(axis)
         priors = self.priors[axis][possible]
+        if cells.size >= LARGE and cells.shape[axis] == len(possible) == 2:
+            return self._own(axis, channels) + _two_values(cells, axis, float(priors[1] / priors[0]))
         lines = np.moveaxis(cells, axis, 0)
         pairs = np.zeros((len(possible), len(possible)))
         rows = lines.reshape(len(lines), -1)[possible]
@@ -196,6 +217,47 @@ def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> 
             flat = np.matmul(matrix.T, cells.reshape(math.prod(before), len(matrix), behind))
         cells = flat.reshape(*before, *reports, *after)
     return cells
+
+
+def _halved(
+    cells: Array, columns: Sequence[Array], wanted: Sequence[int], left: Sequence[int], room: Sequence[Array]
+) -> Iterator[tuple[int, Array]]:
+    """Yield the axes of `wanted` with the tables in which each alone is not mixed; those `left` still are.
+
+    Tables of two values on every axis are mixed in `room`, one table for each halving, which the next
+    secret overwrites: large new tables would take longer to get than to fill.
+    """
+    rest = [axis for axis in left if axis not in wanted]
+    if rest:
+        cells, room = mixed_pairs(cells, columns, rest, room[0]), room[1:]
+    if len(wanted) == 1:
+        yield wanted[0], cells
+        return
+    half = len(wanted) // 2
+    for part in (wanted[:half], wanted[half:]):
+        yield from _halved(cells, columns, part, wanted, room)
+
+
+def mixed_pairs(cells: Array, columns: Sequence[Array], axes: Sequence[int], out: Array) -> Array:
+    """Replace the two values on each of the axes by the two reports of its channel, in another table."""
+    from sidelight.leakage.totals.kernels import mix_in_place, mix_pairs
+
+    strides = [math.prod(cells.shape[axis + 1 :]) for axis in axes]
+    mix_pairs(cells.reshape(-1), out.reshape(-1), strides[0], columns[axes[0]])
+    for axis, stride in zip(axes[1:], strides[1:], strict=True):
+        mix_in_place(out.reshape(-1), stride, columns[axis])
+    return out
+
+
+def _two_values(cells: Array, axis: int, scale: float) -> Array:
+    """Return the largest log-ratio of the two values on an axis, either way, shape (2, 2)."""
+    from sidelight.leakage.totals.kernels import extreme_ratios
+
+    flat = np.ascontiguousarray(cells).reshape(-1)
+    most, least = extreme_ratios(flat, math.prod(cells.shape[axis + 1 :]))
+    with np.errstate(divide="ignore"):
+        ratios = np.log([[1.0, most * scale], [1.0, least * scale]])
+    return np.maximum([[0.0, ratios[0, 1]], [-ratios[1, 1], 0.0]], 0.0)
 
 
 def _product(first: Array, second: Array) -> Array:

@@ -8,7 +8,7 @@ its best report is the problem of one pair.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,7 +20,13 @@ from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.leakage.bounds import Bound, Witness
 from sidelight.leakage.pair import conditional_rows, own_pairs
 from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, composition, joint_claim
-from sidelight.leakage.totals.contraction import LARGEST_EXACT, ListedTotals, ratio_growths
+from sidelight.leakage.totals.contraction import (
+    LARGE,
+    LARGEST_EXACT,
+    ListedTotals,
+    mixed_pairs,
+    ratio_growths,
+)
 from sidelight.leakage.witnesses import TIE, best_pair, commonest_pair, witnessed
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel import LARGEST_LIST
@@ -59,6 +65,10 @@ class ExactTotal(Totals):
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the total with what it claims."""
         return {self.secret: exact_total(self.belief, channels, self.secret)}
+
+    def among(self, secrets: Collection[str]) -> ExactTotal | None:
+        """Return it if its secret is one of these."""
+        return self if self.secret in secrets else None
 
     def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
         """Return by how much the total grows at least with each of the moved channels alone.
@@ -301,6 +311,14 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
     columns = [channel.all_logs() for channel in channels]
     logs = logs_of(tensor)
     if fits_doubles(logs, *columns):
+        listed = [channel.all_columns() for channel in channels]
+        if (
+            tensor.size >= LARGE
+            and all(part.shape == (2, 2) for part in listed)
+            and tensor.ndim > len(listed)
+        ):
+            axes = range(1, len(listed) + 1)
+            return logs_of(mixed_pairs(tensor, [np.eye(2), *listed], axes, np.empty_like(tensor)))
         for axis, channel in enumerate(channels, start=1):
             tensor = channel.contract(tensor, axis)
         return logs_of(tensor)

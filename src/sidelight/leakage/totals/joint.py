@@ -7,7 +7,7 @@ its place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -66,6 +66,10 @@ class JointTotal(Totals):
     def bounds(self, channels: Channels) -> dict[str, Bound]:
         """Return the total with what it claims."""
         return {self.secret: self._bound(channels)}
+
+    def among(self, secrets: Collection[str]) -> JointTotal | None:
+        """Return it if its secret is one of these."""
+        return self if self.secret in secrets else None
 
     def changes(self, channels: Channels, moved: Channels) -> dict[str, Array]:
         """Return by how much the total grows at least with each of the moved channels alone.

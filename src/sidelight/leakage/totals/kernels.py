@@ -88,3 +88,49 @@ def box_ratios(weighted: Array, masses: Array, lows: Array, highs: Array) -> Arr
             best = max(best, least)
         found[i, j] = best
     return found
+
+
+@njit(cache=True)
+def mix_pairs(cells: Array, out: Array, stride: int, columns: Array) -> None:
+    """Replace the two values on an axis of a flat table by the two reports of its channel, in `out`."""
+    keep, lie = columns[0, 0], columns[1, 0]
+    other, kept = columns[0, 1], columns[1, 1]
+    for start in range(0, cells.shape[0], 2 * stride):
+        low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
+        first, second = out[start : start + stride], out[start + stride : start + 2 * stride]
+        for i in range(stride):
+            x, y = low[i], high[i]
+            first[i] = keep * x + lie * y
+            second[i] = other * x + kept * y
+
+
+@njit(cache=True)
+def mix_in_place(cells: Array, stride: int, columns: Array) -> None:
+    """Do what `mix_pairs` does, in place: the processor must know that there is one table."""
+    keep, lie = columns[0, 0], columns[1, 0]
+    other, kept = columns[0, 1], columns[1, 1]
+    for start in range(0, cells.shape[0], 2 * stride):
+        low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
+        for i in range(stride):
+            x, y = low[i], high[i]
+            low[i] = keep * x + lie * y
+            high[i] = other * x + kept * y
+
+
+@njit(cache=True)
+def extreme_ratios(cells: Array, stride: int) -> tuple[float, float]:
+    """Return the largest and the smallest ratio of the first to the second value on an axis of two.
+
+    Reports that neither value sends are left out.
+    """
+    most, least = 0.0, np.inf
+    for start in range(0, cells.shape[0], 2 * stride):
+        low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
+        for i in range(stride):
+            if high[i] > 0.0:
+                ratio = low[i] / high[i]
+                most = max(most, ratio)
+                least = min(least, ratio)
+            elif low[i] > 0.0:
+                most = np.inf
+    return most, least

@@ -15,7 +15,7 @@ This module chooses among them: for one question, with a witness, and for the ma
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -31,6 +31,9 @@ from sidelight.leakage.totals.joint import JointTotal
 from sidelight.leakage.totals.lower import lower_total
 from sidelight.leakage.totals.tree import TreeTotals, tree_total
 
+LARGEST_QUESTION = 1 << 27
+"""Exact totals are asked for again and again if a question takes at most so many operations, about a tenth of
+a second, or no more than the next best method takes."""
 TotalMethod = Literal["auto", "exact", "tree", "joint generic", "composition"]
 
 
@@ -80,8 +83,28 @@ def prepare_totals(
     if _takes_tree(belief, method):
         return (TreeTotals(belief, tuple(secrets)),)
     exact = [name for name in secrets if _takes_exact(belief, channels, name, method)]
+    if method == "auto" and exact:
+        sizes = {name: belief.schema[name].size for name in dict.fromkeys([*channels, *exact])}
+        records = math.inf if belief.records is None else len(belief.records.weights)
+        if exact_operations(sizes) > max(LARGEST_QUESTION, joint_operations(sizes, exact, records)):
+            exact = []
     rest = [JointTotal.of(belief, list(channels), name, method) for name in secrets if name not in exact]
     return *exact_totals(belief, channels, exact), *(total.for_many_budgets() for total in rest)
+
+
+def exact_operations(sizes: Mapping[str, int]) -> float:
+    """Return about how many operations one question about the exact totals of all attributes takes.
+
+    Every axis is contracted at the price of its size for each cell; how often depends little on how many
+    secrets there are.
+    """
+    return math.prod(map(float, sizes.values())) * sum(sizes.values())
+
+
+def joint_operations(sizes: Mapping[str, int], secrets: Sequence[str], records: float) -> float:
+    """Return about how many operations the joint generic bounds take: every two values, every column."""
+    cells = math.prod(map(float, sizes.values()))
+    return math.fsum(sizes[name] ** 2 * min(records, cells / sizes[name]) for name in secrets)
 
 
 def _takes_tree(belief: Belief, method: TotalMethod) -> bool:

@@ -124,6 +124,10 @@ class Channel(ABC):
         """Return what a report says about every two of the possible values themselves, shape (m, m)."""
         return self.ratio_pairs(np.eye(self.size)[possible])
 
+    def stacked_values(self, rows: Array, channels: Sequence[Channel], which: Positions) -> Array:
+        """Return the values of `stacked_worst`; `which` says whose channel each of the rows is for."""
+        return np.array([worst.value for worst in self.stacked_worst(rows, [channels[i] for i in which])])
+
     def stacked_worst(self, rows: Array, channels: Sequence[Channel]) -> list[Worst]:
         """Return `worst_ratio` of many channels of this kind and size; rows are (channels, m, size)."""
         return [channel.worst_ratio(part) for part, channel in zip(rows, channels, strict=True)]

@@ -109,6 +109,16 @@ class SetChannel(Channel):
             return _stacked_sets(rows, floors, budgets, self.set_size)
         return _stacked_singles(rows, floors, budgets)
 
+    def stacked_values(self, rows: Array, channels: Sequence[Channel], which: Positions) -> Array:
+        """Return the values of `stacked_worst` without what reaches them, see `Channel.stacked_values`."""
+        pairs, m, t = rows.shape
+        if (self.favours_sets and t > 2) or pairs * m * m * t > LARGEST_STACK or self.set_size == 2:
+            return super().stacked_values(rows, channels, which)
+        floors = np.array([channel.floor for channel in channels])[which, None, None]
+        budgets = np.array([channel.epsilon for channel in channels])[which]
+        spans = log_spans(np.moveaxis(logs_of(floors + (1 - floors) * rows), 1, 0))
+        return np.asarray(np.minimum(spans.max(axis=1), budgets))
+
     def answers(self, g: Array, h: Array) -> Array:
         """Return the largest log-ratio of every row of `g` to the row of `h` beside it."""
         return np.minimum(generic.climb(g, h, self.floor, self.set_size), self.epsilon)

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Mask, Positions, Words, is_large, spans
+from sidelight.foundation.arrays import Array, Mask, Positions, Words, spans
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import below, randomness
@@ -118,7 +119,7 @@ class BitFlips(CodedMechanism, Kept, Remembers):
     def randomise(self, values: ArrayLike, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a new memory's bits for each code, see `Mechanism.randomise`."""
         codes, first = check_codes(values, self.size), check_offset(offset)
-        compiled = is_large(len(codes) * self.asked)
+        compiled = use_loop("mechanisms.flip_bits", len(codes), 2 * self.asked)
         asking = randomness(seed, f"{self.name}/asked", compiled=compiled)
         noise = randomness(seed, f"{self.name}/bits", compiled=compiled)
         out = np.empty((len(codes), self.asked), dtype=self.form.dtype)

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.foundation.arrays import Array, Mask, Positions, Words, is_large, spans
+from sidelight.foundation.arrays import Array, Mask, Positions, Words, spans
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import check_whole
 from sidelight.foundation.randomness import derive_seed, randomness
 from sidelight.mechanisms.arrays import steps
@@ -88,7 +89,7 @@ class LongitudinalResponse(TwoBudgets):
     def report(self, permanent: Reports, *, seed: int | None = None, offset: int = 0) -> Reports:
         """Return a fresh report of each memo."""
         memos, first = self.check(permanent), check_offset(offset)
-        source = randomness(seed, f"{self.name}/report", compiled=is_large(len(memos)))
+        source = randomness(seed, f"{self.name}/report", compiled=use_loop("mechanisms.respond", len(memos)))
         respond = steps(compiled=source.compiled).respond
         other = np.uint64(self.instant_other)
         truth = np.uint64(WORDS - (self.cells - 1) * self.instant_other)

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array, Words, is_large
-from sidelight.foundation.bits import random_rows
+from sidelight.foundation.arrays import Array, Words
+from sidelight.foundation.bits import random_rows, row_words
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import Channel, FavouringChannel
@@ -70,7 +71,7 @@ class LongitudinalBits(MarkedBits, Longitudinal):
         """Return a fresh report of each row of stored permanent bits."""
         stored = self.check(permanent)
         first = check_offset(offset)
-        compiled = is_large(len(stored))
+        compiled = use_loop("foundation.draw_bits", len(stored), 2 * row_words(self.size))
         if_set = randomness(seed, f"{self.name}/set", compiled=compiled)
         if_clear = randomness(seed, f"{self.name}/clear", compiled=compiled)
         kept, made = self.instant_words

@@ -1,0 +1,65 @@
+"""How audits and calibrations grow with attributes and rows, and which sizes are dearer than larger ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+import sidelight as sl
+
+ATTRIBUTES = (5, 10, 20, 40, 80, 160)
+ROWS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
+CALIBRATED = (5, 10, 16, 18, 20, 22, 40)
+HUMP = 1.5
+"""A size that takes so many times what a larger one takes is a hump."""
+
+
+def main() -> None:
+    """Print processor seconds of whole audits and calibrations by size."""
+    _audited(10_000, 2)  # loads the compiled loops
+    grown("audit, 10,000 rows, by binary attributes", ATTRIBUTES, lambda count: _audited(10_000, count))
+    grown("audit, 8 attributes of 4 values, by rows", ROWS, lambda rows: _audited(rows, 8, 4))
+    grown("calibration, by binary attributes", CALIBRATED, _calibrated)
+
+
+def grown(title: str, sizes: Sequence[int], work: Callable[[int], object]) -> None:
+    """Print the seconds of each size, and the humps."""
+    seconds = []
+    for size in sizes:
+        start = time.process_time()
+        work(size)
+        seconds.append(time.process_time() - start)
+    print(f"\n{title}\n" + "".join(f"{size:>12,}" for size in sizes))
+    print("".join(f"{taken:>11.2f}s" for taken in seconds))
+    humps = [
+        f"{size:,} ({taken:.2f} s; later {min(seconds[place + 1 :]):.2f} s)"
+        for place, (size, taken) in enumerate(zip(sizes[:-1], seconds[:-1], strict=True))
+        if taken > HUMP * min(seconds[place + 1 :])
+    ]
+    print(f"humps: {', '.join(humps) or 'none'}")
+
+
+def _belief(rows: int, attributes: int, values: int = 2) -> sl.Belief:
+    rng = np.random.default_rng(attributes)
+    common = rng.random(rows, dtype=np.float32)
+    columns = {}
+    for number in range(attributes):
+        mixed = (common + rng.random(rows, dtype=np.float32)) * np.float32(values / 2)
+        columns[f"a{number}"] = np.minimum(mixed, values - 1).astype(np.uint8)
+    return sl.Belief.from_data(sl.read(pa.table(columns)))
+
+
+def _audited(rows: int, attributes: int, values: int = 2) -> sl.Audit:
+    belief = _belief(rows, attributes, values)
+    return sl.audit(belief, sl.Plan.uniform(belief.schema, "grr", 1.0))
+
+
+def _calibrated(attributes: int) -> object:
+    return sl.calibrate(_belief(20_000, attributes), 1.0)
+
+
+if __name__ == "__main__":
+    main()

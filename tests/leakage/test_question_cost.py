@@ -1,0 +1,89 @@
+"""What a question about totals costs: the model that chooses the method, beside counted operations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sidelight.belief import Belief
+from sidelight.leakage.totals import contraction, prepare_totals, total
+from sidelight.leakage.totals.contraction import ListedTotals
+from sidelight.leakage.totals.joint import JointTotal
+from sidelight.leakage.totals.total import exact_operations
+from sidelight.mechanisms import create
+
+SHAPES = ((2,) * 8, (2,) * 12, (3,) * 7, (4,) * 6, (10,) * 4, (2,) * 14, (25,) * 3, (5,) * 7)
+
+
+def listed(sizes: tuple[int, ...]) -> tuple[ListedTotals, dict]:
+    rng = np.random.default_rng(len(sizes))
+    cells = rng.random(sizes)
+    names = tuple(f"a{number}" for number in range(len(sizes)))
+    channels = {name: create("grr", size, 0.4).channel for name, size in zip(names, sizes, strict=True)}
+    return ListedTotals(names, cells / cells.sum(), names), channels
+
+
+def counted(sizes: tuple[int, ...], monkeypatch) -> int:
+    """The multiplications of all contractions of one question."""
+    totals, channels = listed(sizes)
+    done = []
+    contracted = contraction._contracted
+
+    def count(cells, columns, axes):
+        done.append(sum(cells.size * columns[axis].shape[1] for axis in axes))
+        return contracted(cells, columns, axes)
+
+    monkeypatch.setattr(contraction, "_contracted", count)
+    monkeypatch.setattr(contraction, "LARGE", 1 << 60)
+    totals.values(channels)
+    return sum(done)
+
+
+def test_the_model_orders_questions_as_they_cost(monkeypatch) -> None:
+    """Wherever one shape costs three times another, the model says so."""
+    told = [exact_operations(dict(enumerate(sizes))) for sizes in SHAPES]
+    done = [counted(sizes, monkeypatch) for sizes in SHAPES]
+    for i in range(len(SHAPES)):
+        for j in range(len(SHAPES)):
+            if done[i] > 3 * done[j]:
+                assert told[i] > told[j], (SHAPES[i], SHAPES[j])
+
+
+@pytest.mark.parametrize("few", ["a0", "a3 a7", "a0 a5 a15"])
+def test_compiled_contractions_agree_with_products_of_matrices(few: str, monkeypatch) -> None:
+    totals, channels = listed((2,) * 16)
+    compiled = totals.values(channels)
+    moved = {"a2": create("grr", 2, 0.5).channel}
+    changes = totals.changes(channels, moved)
+    part = totals.among(few.split())
+    whole = {name: compiled[name] for name in part.secrets}
+    assert part.values(channels) == pytest.approx(whole, abs=1e-12)
+    monkeypatch.setattr(contraction, "LARGE", 1 << 60)
+    assert totals.values(channels) == pytest.approx(compiled, abs=1e-12)
+    for name, grown in totals.changes(channels, moved).items():
+        np.testing.assert_allclose(grown, changes[name], atol=1e-12)
+    assert totals.among(["unknown"]) is None
+
+
+def test_impossible_reports_leak_infinitely_much_on_both_paths(monkeypatch) -> None:
+    cells = np.zeros((2,) * 15)
+    cells[(0,) * 15] = cells[(1,) * 15] = 0.5
+    names = tuple(f"a{number}" for number in range(15))
+    channels = {name: create("identity", 2).channel for name in names}
+    totals = ListedTotals(names, cells, names)
+    assert set(totals.values(channels).values()) == {np.inf}
+    monkeypatch.setattr(contraction, "LARGE", 1 << 60)
+    assert set(totals.values(channels).values()) == {np.inf}
+
+
+def test_a_dear_question_is_answered_by_the_cheaper_method(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    belief = Belief.from_counts(rng.integers(0, 9, (4, 4, 4)), ["a", "b", "c"])
+    channels = {name: create("grr", 4, 0.4).channel for name in belief.schema.names}
+    assert isinstance(prepare_totals(belief, channels, ["a"])[0], ListedTotals)
+    monkeypatch.setattr(total, "LARGEST_QUESTION", 0)
+    assert isinstance(prepare_totals(belief, channels, ["a"])[0], JointTotal)
+    monkeypatch.setattr(total, "joint_operations", lambda *_: math.inf)
+    assert isinstance(prepare_totals(belief, channels, ["a"])[0], ListedTotals)
