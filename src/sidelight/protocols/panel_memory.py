@@ -112,22 +112,24 @@ class PanelMemory:
     def in_round(self, people: Sequence[str], number: int) -> Mask:
         """Return who is drawn into a round where people are divided: everyone into one, evenly."""
         rounds = self.panel.rounds
-        drawn = (int.from_bytes(self._keyed("division", name)[:8], "big") for name in people)
+        drawn = (int.from_bytes(key[:8], "big") for key in self._keyed("division", people))
         return np.array([word * rounds >> 64 == number - 1 for word in drawn], dtype=np.bool_)
 
     def secrets(self, people: Sequence[str]) -> list[bytes]:
         """Return everyone's own secret, which `KeyedMemory` takes."""
-        return [self._keyed("device", name) for name in people]
+        return self._keyed("device", people)
 
-    def _keyed(self, purpose: str, name: str) -> bytes:
-        return hmac.digest(self._secret, prefixed(("sidelight panel 1", purpose, name)), "sha256")
+    def _keyed(self, purpose: str, people: Sequence[str]) -> list[bytes]:
+        """Return what the secret makes of everybody's name for a purpose."""
+        start = prefixed(("sidelight panel 1", purpose))
+        return [hmac.digest(self._secret, start + prefixed((name,)), "sha256") for name in people]
 
     def take_part(self, people: Sequence[str], number: int) -> Positions:
         """Note who reports in a round, and return their places."""
         name, often = Counter(people).most_common(1)[0] if people else ("", 0)
         if often > 1:
             raise InputError(f"{name!r} is named {often} times; a person reports once in a round.")
-        keys = [self._keyed("name", name)[:_NAME_BYTES] for name in people]
+        keys = [key[:_NAME_BYTES] for key in self._keyed("name", people)]
         rows = np.array([self._places.setdefault(key, len(self._places)) for key in keys], dtype=np.intp)
         self.made.append(number)
         self._took_part[number] = rows
