@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import stat
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.foundation.files import REPORTS_KEY
+from sidelight.foundation.files import REPORTS_KEY, locked
 from sidelight.mechanisms import create
 from sidelight.mechanisms.longitudinal import (
     Device,
@@ -323,6 +325,41 @@ def test_damaged_memories_and_those_of_other_panels_are_refused(tmp_path: Path) 
         PanelMemory.read(tmp_path / "text.memory")
     with pytest.raises(sl.InputError, match="there is no file"):
         PanelMemory.read(tmp_path / "absent.memory")
+
+
+def test_a_memory_with_a_changed_byte_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    """One bit of the secret would make all responses others, and one of a held value would send a new one."""
+    _, memory = begun()
+    memory.write(tmp_path / "panel.memory")
+    table = pq.read_table(tmp_path / "panel.memory")
+    head = json.loads(table.schema.metadata[b"sidelight.panel"])
+    held = table.column("held colour").to_pylist()
+    other = pa.array([1 - held[0] if held[0] < 2 else 0, *held[1:]], type=pa.int64())
+    twice = pa.array([False, *table.column("round 2").to_pylist()[1:]])
+    changed = [
+        (table.set_column(table.schema.get_field_index(name), name, column), head)
+        for name, column in (("held colour", other), ("round 2", twice))
+    ]
+    secret = ("B" if head["secret"][0] == "A" else "A") + head["secret"][1:]
+    changed += [(table, head | {"secret": secret}), (table, head | {"held_epoch": "7"})]
+    for rows, told in changed:
+        marked = rows.replace_schema_metadata({b"sidelight.panel": json.dumps(told)})
+        pq.write_table(marked, tmp_path / "damaged.memory")
+        with pytest.raises(sl.InputError, match="its content is not what was written"):
+            PanelMemory.read(tmp_path / "damaged.memory")
+
+
+def test_only_one_of_two_processes_writes_a_memory(tmp_path: Path) -> None:
+    _, memory = begun()
+    path = tmp_path / "panel.memory"
+    with locked(path, "memory"), pytest.raises(sl.InputError, match="is in use by another process"):
+        memory.write(path)
+    assert not path.exists()
+    link = tmp_path / "link.memory"
+    link.symlink_to(path)
+    memory.write(link)  # goes on in the file, so that both names know the round
+    assert link.is_symlink()
+    assert PanelMemory.read(path).made == [2]
 
 
 def test_collect_takes_a_plan_of_several_rounds_one_by_one() -> None:

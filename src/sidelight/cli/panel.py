@@ -114,6 +114,8 @@ def round_notes(panel: sl.protocols.Panel, reports: sl.RecordReports, asking: As
     if stamp.stayed:
         stayed = f"; {stamp.stayed[-1]} of its {stamp.people} people had reported in round {stamp.number - 1}"
     said = [f"This is round {stamp.number} of {stamp.rounds}{stayed}."]
+    if stamp.stayed and not any(stamp.stayed) and panel.division != "people":
+        said.append("None of them reported before; if some should have, --id or --memory is another panel's.")
     spent = panel.spent
     words = f"at most {spent:.4g}" if math.isfinite(spent) else "without a bound"
     said.append(f"All rounds together spend {words} nats of a person, whatever the values do.")
