@@ -284,6 +284,7 @@ def test_other_bad_input_is_refused_before_anything_is_remembered() -> None:
         (lambda: Panel(sl.Plan((sl.Release(SMOKES, "grr", 1.0, times=2),)), epoch=2), "keeps none"),
         (lambda: Panel(sl.Plan((sl.Release(COLOUR, "ss", 1.0, 2, memory="kept"),))), "no response that can"),
         (lambda: Panel("plan"), "`plan` must be"),
+        (lambda: Panel(sl.Plan((sl.Release(SMOKES, "identity", times=2),)), "budget"), "no budget of it to"),
     ],
 )
 def test_panels_that_make_no_sense_are_refused(make, words: str) -> None:

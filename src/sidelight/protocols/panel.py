@@ -46,6 +46,12 @@ class Panel:
                 f"a response of {kept[0].name!r} is kept, and the {self.division} of the panel are divided: "
                 "take fresh noise, memory = 'fresh' and no longitudinal mechanism, or divide nothing."
             )
+        without = [r for r in self.plan.releases if r.epsilon is None and r.mechanism != "withheld"]
+        if self.division == "budget" and without:
+            raise InputError(
+                f"{without[0].name!r} is released through {without[0].mechanism!r} without an `epsilon`, so "
+                "there is no budget of it to divide; give it one, or divide the people."
+            )
         if self.epoch is not None:
             check_whole("epoch", self.epoch, at_least=1)
         if not kept and (self.epoch is not None or self.follow_changes):
