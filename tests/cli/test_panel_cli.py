@@ -185,6 +185,10 @@ def test_advice_for_several_rounds(run) -> None:
     assert "Which way errs least" in Path("advice.html").read_text()
     said = json.loads(run(*numbers, "--rounds", 6, "--json").out)
     assert said["attributes"][0]["if_changing"] == "people divided"
+    more = run(*numbers, "--rounds", 6, "--epoch", 3, "--delta", 1e-6)
+    assert "response kept in epochs" in more.out
+    assert "budget divided at delta" in more.out
+    assert "--epoch goes with --rounds" in refused(run(*numbers, "--epoch", 3))
     assert "`rounds` must be" in refused(run(*numbers, "--rounds", 1))
     assert "--within is for a single collection" in refused(run(*numbers, "--rounds", 6, "--within", 0.1))
 
