@@ -158,6 +158,27 @@ def test_what_all_rounds_spend() -> None:
     assert followed.spent == pytest.approx(5 * oracle.epsilon_instant + fresh)
 
 
+@pytest.mark.parametrize("name", KEPT[:-1])
+@pytest.mark.parametrize("epoch", [1, 2, 4, 9])
+def test_the_plan_to_be_audited_says_no_less_than_all_epochs_send(name: str, epoch: int) -> None:
+    """A response for each epoch: audited as one for all rounds, the panel would seem to leak less."""
+    panel = Panel(sl.Plan((sl.Release(COLOUR, name, 2.0, times=4, memory="kept"),)), epoch=epoch)
+    (sent,) = panel.sent_plan().releases
+    assert sent.spent >= panel.spent - 1e-12
+    assert sent.channel().epsilon >= panel.spent - 1e-9
+    if epoch < 4:
+        kept = panel.plan["colour"].randomiser()
+        assert memo_mechanism(sent.randomiser()).identity == memo_mechanism(kept).identity
+        assert sent.times == -(-4 // epoch)
+
+
+def test_epochs_that_no_plan_can_name_are_not_audited_as_if_there_were_none() -> None:
+    panel = Panel(sl.Plan((sl.Release(COLOUR, "rappor", 2.0, times=4, memory="kept"),)), epoch=2)
+    assert panel.protocol(1).labels == ("colour",)
+    with pytest.raises(sl.InputError, match="its epochs have no plan to be audited"):
+        panel.sent_plan()
+
+
 def test_an_attribute_is_asked_in_as_many_rounds_as_the_plan_says() -> None:
     mixed = sl.Plan((sl.Release(COLOUR, "grr", 1.0), sl.Release(SMOKES, "grr", 0.5, times=3)))
     panel = Panel(mixed)
@@ -263,6 +284,7 @@ def test_other_bad_input_is_refused_before_anything_is_remembered() -> None:
         ((panel, 3, people(), NAMES, memory), {}, "came from a seed; give one"),
         ((panel, 3, people(), NAMES[1:], memory), {"seed": 1}, "a name for each of 120 records"),
         ((panel, 3, people(), twice, memory), {"seed": 1}, "'p0' is named 2 times"),
+        ((panel, 3, people(), ["\ud800", *NAMES[1:]], memory), {"seed": 1}, "holds half a character"),
         ((panel, 3, people()[:0], [], memory), {"seed": 1}, "nobody reports in round 3"),
         ((panel, 3, people()[:, :1], NAMES, memory), {"seed": 1}, "`records` must be"),
     ]

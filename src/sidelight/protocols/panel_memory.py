@@ -125,7 +125,10 @@ class PanelMemory:
     def _keyed(self, purpose: str, people: Sequence[str]) -> list[bytes]:
         """Return what the secret makes of everybody's name for a purpose."""
         start = prefixed(("sidelight panel 1", purpose))
-        return [hmac.digest(self._secret, start + prefixed((name,)), "sha256") for name in people]
+        try:
+            return [hmac.digest(self._secret, start + prefixed((name,)), "sha256") for name in people]
+        except UnicodeEncodeError:
+            raise InputError("a name among `people` holds half a character; names are text.") from None
 
     def take_part(self, people: Sequence[str], number: int) -> Positions:
         """Note who reports in a round, and return their places."""

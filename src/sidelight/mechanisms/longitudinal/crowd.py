@@ -10,6 +10,7 @@ import numpy as np
 from sidelight.foundation.arrays import AnyCodes, Words
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms.checks import check_codes
+from sidelight.mechanisms.hashing import Hashing
 from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.longitudinal.device import memo_channel
 from sidelight.mechanisms.longitudinal.memory import BLOCK_WORDS, Topic
@@ -29,6 +30,12 @@ def memo_mechanism(mechanism: Mechanism) -> Kept:
         f"the mechanism {mechanism.name!r} has no response that can be made again; take 'grr', 'sue', 'oue', "
         "'olh' or a longitudinal one, or fresh noise."
     )
+
+
+def memo_parameters(mechanism: Mechanism) -> dict[str, int]:
+    """Return the parameters by which a plan names the mechanism of the response that is kept, on its own."""
+    stored = memo_mechanism(mechanism)
+    return {"g": stored.buckets} if isinstance(stored, Hashing) else {}
 
 
 def shared_rates(mechanism: Mechanism) -> tuple[float, float]:
