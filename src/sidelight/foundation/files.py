@@ -216,9 +216,10 @@ def lock(handle: IO[bytes] | int, *, shared: bool = False, wait: bool = False) -
     fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
-def locked(path: Path, kind: str) -> IO[bytes]:
+def locked(path: Path, kind: str, fix: str) -> IO[bytes]:
     """Return an open file whose lock keeps other processes off a file of this kind; it goes when we do.
 
+    Where another has it the message advises the `fix`.
     What a killed process left half written beside that file is removed: the lock says it is no one's.
     """
     try:
@@ -230,8 +231,8 @@ def locked(path: Path, kind: str) -> IO[bytes]:
     except OSError as error:
         handle.close()
         in_use = isinstance(error, BlockingIOError)
-        reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
-        raise InputError(f"the {kind} {path} {reason}, or name another {kind}.") from None
+        reason = "is in use by another process" if in_use else f"cannot be locked: {error.strerror}"
+        raise InputError(f"the {kind} {path} {reason}; {fix}.") from None
     leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     with suppress(OSError):  # they are in nobody's way
         for other in path.parent.iterdir():

@@ -207,7 +207,7 @@ class PanelMemory:
         if not target.parent.is_dir():
             raise InputError(f"{path} cannot be written: its folder does not exist.")
         table = self._to_arrow()
-        with files.locked(target, "memory"):
+        with files.locked(target, "memory", "wait for it, and see which rounds it has then"):
             if target.exists():
                 there = PanelMemory.read(target)
                 if there.name != self.name or not self._on_file.issuperset(there.made):

@@ -230,7 +230,7 @@ def check_ending(path: str | Path) -> None:
 
 def locked(checkpoint: str | Path) -> IO[bytes]:
     """Return an open file whose lock keeps other processes off a checkpoint; see `files.locked`."""
-    return files.locked(_real(checkpoint), "checkpoint")
+    return files.locked(_real(checkpoint), "checkpoint", "stop it, or name another checkpoint")
 
 
 def _real(checkpoint: str | Path) -> Path:
