@@ -230,9 +230,10 @@ def locked(path: Path, kind: str, fix: str) -> IO[bytes]:
         lock(handle)
     except OSError as error:
         handle.close()
-        in_use = isinstance(error, BlockingIOError)
-        reason = "is in use by another process" if in_use else f"cannot be locked: {error.strerror}"
-        raise InputError(f"the {kind} {path} {reason}; {fix}.") from None
+        reason = f"cannot be locked: {error.strerror}; keep it where files can be"
+        if isinstance(error, BlockingIOError):
+            reason = f"is in use by another process; {fix}"
+        raise InputError(f"the {kind} {path} {reason}.") from None
     leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
     with suppress(OSError):  # they are in nobody's way
         for other in path.parent.iterdir():
