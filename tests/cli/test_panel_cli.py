@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,38 @@ def test_rounds_are_collected_and_estimated(run, panel) -> None:
     assert run("estimate", "r1.parquet").code == 0  # a single round is a collection like any other
 
 
+def test_rounds_are_compared_with_the_truth_of_each(run, panel) -> None:
+    for number in (1, 2, 3):
+        assert collect(run, number, "--id", "id", "--epoch", 1).code == 0
+    truth = [part for number in (1, 2, 3) for part in ("--truth", f"t{number}.parquet")]
+    files = ("r2.parquet", "r3.parquet", "r1.parquet")
+    data = json.loads(run("estimate", *files, *truth, "--json").out)
+    for row in data["levels"]:
+        place = SCHEMA[row["attribute"]].code(row["value"])
+        assert row["truth"] == pytest.approx(panel.reported(row["round"])[row["attribute"]][place])
+    gaps = [row["frequency"] - row["truth"] for row in data["levels"]]
+    assert data["error"] == pytest.approx(np.mean(np.square(gaps)))
+    changes = [row for row in data["changes"] if row["attribute"] == "smokes" and row["value"] == "yes"]
+    moved = panel.reported(3)["smokes"][1] - panel.reported(1)["smokes"][1]
+    assert changes[-1]["truth"] == pytest.approx(moved)
+    inside = [row["lower"] <= row["truth"] <= row["upper"] for row in data["changes"]]
+    assert data["changes_covered"] == pytest.approx(np.mean(inside))
+    shown = run("estimate", *files, *truth, "--report", "over.html", "-o", "over.csv")
+    assert "Beside the truth: mean squared error" in shown.out
+    assert "truth" in Path("over.csv").read_text().splitlines()[0]
+    assert "Beside the truth" in Path("over.html").read_text()
+
+
+def test_rows_that_are_left_out_need_names(run, tmp_path: Path) -> None:
+    """Row i would be another person in a round in which another record is incomplete."""
+    mood = replace(SCHEMA["smokes"], missing="drop")
+    sl.Plan((sl.Release(mood, "l-grr", 2.0, times=2),)).write(tmp_path / "plan.toml")
+    rows = pa.table({"smokes": ["no", None, "yes", "no"], "id": ["a", "b", "c", "d"]})
+    pq.write_table(rows, tmp_path / "t1.parquet")
+    assert "name everybody with `people` (--id)" in refused(collect(run, 1))
+    assert collect(run, 1, "--id", "id").code == 0
+
+
 @pytest.mark.usefixtures("panel")
 def test_json_says_the_round_and_nothing_of_who(run) -> None:
     shown = collect(run, 1, "--id", "id", "--json")
@@ -136,7 +169,8 @@ def test_rounds_that_do_not_follow_are_refused(run) -> None:
     assert not Path("x.parquet").exists()
     for given, words in (
         (("r1.parquet", "r1.parquet"), "are the same batch"),
-        (("r1.parquet", "r2.parquet", "--truth", "t1.parquet"), "--truth is for a single collection"),
+        (("r1.parquet", "r2.parquet", "--truth", "t1.parquet"), "given 1 times, and there are 2 rounds"),
+        (("r1.parquet", "--truth", "t1.parquet", "--truth", "t1.parquet"), "this is one collection"),
         (("r1.parquet", "r2.parquet", "--estimator", "em"), "--estimator em is for a single collection"),
         (("panel.memory",), "holds no reports"),
     ):
@@ -151,6 +185,10 @@ def test_advice_for_several_rounds(run) -> None:
     assert "Which way errs least" in Path("advice.html").read_text()
     said = json.loads(run(*numbers, "--rounds", 6, "--json").out)
     assert said["attributes"][0]["if_changing"] == "people divided"
+    more = run(*numbers, "--rounds", 6, "--epoch", 3, "--delta", 1e-6)
+    assert "response kept in epochs" in more.out
+    assert "budget divided at delta" in more.out
+    assert "--epoch goes with --rounds" in refused(run(*numbers, "--epoch", 3))
     assert "`rounds` must be" in refused(run(*numbers, "--rounds", 1))
     assert "--within is for a single collection" in refused(run(*numbers, "--rounds", 6, "--within", 0.1))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sidelight as sl
 from sidelight.advice import advise_rounds
-from sidelight.advice.rounds import BUDGET, KEPT, NOISY, PEOPLE
+from sidelight.advice.rounds import AT_DELTA as DELTA
+from sidelight.advice.rounds import BUDGET, EPOCHS, KEPT, NOISY, PEOPLE
 from sidelight.estimation.division import crossing_budget, least_noise, noise, people_error
 from sidelight.mechanisms import create
+from sidelight.protocols import Panel
 
 SCHEMA = sl.Schema((sl.categorical("m", list("abcd")), sl.categorical("s", ["n", "y"])))
 
@@ -70,6 +73,39 @@ def test_memory_wins_for_constant_values_and_people_for_changing_ones() -> None:
     assert advice["s"].crossing == pytest.approx(crossing_budget("grr", 12, np.full(2, 0.5)))
 
 
+def test_epochs_bound_what_changes_cost_and_are_fresh_reports_to_each_other() -> None:
+    advice = advise_rounds(SCHEMA, 2.0, 5000, 12, epoch=5, delta=1e-6)
+    for item in advice.attributes:
+        found = item[EPOCHS]
+        assert found.release.times == 5
+        assert found.release.epsilon == pytest.approx(1 / 3)
+        assert found.spent == found.changing <= item.epsilon
+        tool = found.release.randomiser()
+        shares = np.full(tool.size, 1 / tool.size)
+        assert found.level_error == pytest.approx(noise(tool, shares) / 5000)
+        assert found.mean_error == pytest.approx(found.level_error * (25 + 25 + 4) / 144)
+        assert found.at_delta is not None
+        assert found.at_delta <= found.spent
+        assert found.linking is not None
+        assert found.linking.times == 5
+    panel = Panel(sl.Plan((replace(advice["s"][EPOCHS].release, times=12),)), epoch=5)
+    assert panel.spent == pytest.approx(advice["s"][EPOCHS].spent)
+
+
+@pytest.mark.parametrize(("delta", "total"), [(1e-2, 0.499), (1e-6, 0.999)])
+def test_figures_at_delta_are_the_refereed_ones(delta: float, total: float) -> None:
+    """Section 11: GRR, two values, 0.1 in each of ten rounds."""
+    advice = advise_rounds(SCHEMA.select(["s"]), 1.0, 5000, 10, mechanisms=("grr",), delta=delta)
+    assert advice["s"][BUDGET].at_delta == pytest.approx(total, abs=0.0006)
+    found = advice["s"][DELTA]
+    assert found.at_delta is not None
+    assert 0.998 <= found.at_delta <= 1.0
+    assert found.spent > 1.0 or delta == 1e-6
+    assert found.level_error <= advice["s"][BUDGET].level_error
+    assert advice["s"].if_constant.name == KEPT
+    assert advice["s"].if_changing.name == PEOPLE
+
+
 def test_with_a_large_budget_it_is_the_budget_that_is_divided() -> None:
     advice = advise_rounds(SCHEMA, 20.0, 5000, 2, mechanisms=("grr",))
     assert advice["s"].if_changing.name == BUDGET
@@ -94,6 +130,8 @@ def test_advice_follows_given_frequencies_and_is_plain_data() -> None:
     [
         ({"rounds": 1}, "`rounds` must be a whole number of at least 2"),
         ({"people": 0}, "`people` must be"),
+        ({"epoch": 3}, "`epoch` must be a whole number of at least 1 and at most 2"),
+        ({"delta": 1.0}, "`delta` must be"),
         ({"epsilon": 0.0}, "`epsilon` must be"),
         ({"mechanisms": ("ss",)}, "`mechanisms` must be one of grr, oue, olh"),
         ({"frequencies": {"m": [0.5, 0.6, 0, 0], "s": [0.5, 0.5]}}, "frequencies of m"),

@@ -63,7 +63,7 @@ def test_a_change_varies_as_enumeration_says(name: str, size: int, epsilon: floa
     own, shared = enumerated(mechanism, values)
     found = series(mechanism, values, 2)
     np.testing.assert_allclose(found.variances[0], own, rtol=1e-9)
-    np.testing.assert_allclose(found.least_covariance(0, 1), shared, rtol=1e-9)
+    np.testing.assert_allclose(found.covariances(0)[0][1], shared, rtol=1e-9)
     np.testing.assert_allclose(found.change(0, 1)[1], np.sqrt(np.maximum(2 * own - 2 * shared, 0)), atol=1e-7)
     assert (found.change(0, 1)[1] ** 2 <= 2 * own + 1e-12).all()
 
@@ -82,6 +82,27 @@ def test_the_mean_over_rounds_is_that_of_the_mechanism_of_all_reports(name: str,
     kept = oracle.stored.variance(100, shares) - shares * (1 - shares) / 100
     np.testing.assert_allclose(floor, kept, rtol=1e-6)
     assert (population.mean()[1] >= collected.mean()[1] - 1e-12).all()
+
+
+@pytest.mark.parametrize("name", ["grr", "l-grr"])
+@pytest.mark.parametrize("seed", range(6))
+def test_errors_are_no_smaller_than_they_are_whoever_stays_away(name: str, seed: int) -> None:
+    """Who leaves may all have one value, of which a report says more or less than of another."""
+    mechanism, rng = create(name, 5, 4.0), np.random.default_rng(seed)
+    values = np.sort(rng.integers(0, 5, 40))
+    rounds = [values[:30], values[10:]] if seed % 2 else [values, values[rng.integers(5, 30) :]]
+    stayed = rounds[0][10:] if seed % 2 else rounds[1]
+    sizes = np.array([len(given) for given in rounds], dtype=float)
+    both = np.full((2, 2), float(len(stayed)))
+    overlap = Overlap(sizes, both, True, np.ones((2, 2), dtype=bool), True)
+    levels = tuple(stated(mechanism, given, len(given)) for given in rounds)
+    own = [enumerated(mechanism, given)[0] for given in rounds]
+    shared = enumerated(mechanism, stayed)[1] * len(stayed) ** 2 / sizes.prod()
+    found = Series(levels, overlap, mechanism, False)
+    assert (found.change(0, 1)[1] ** 2 >= own[0] + own[1] - 2 * shared - 1e-12).all()
+    weights = sizes / sizes.sum()
+    true = weights[0] ** 2 * own[0] + weights[1] ** 2 * own[1] + 2 * weights.prod() * shared
+    assert (found.mean()[1] ** 2 >= true - 1e-12).all()
 
 
 def test_what_is_not_known_makes_no_interval_shorter() -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import stat
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import sidelight as sl
-from sidelight.foundation.files import REPORTS_KEY
+from sidelight.foundation.files import REPORTS_KEY, locked
 from sidelight.mechanisms import create
 from sidelight.mechanisms.longitudinal import (
     Device,
@@ -156,6 +158,27 @@ def test_what_all_rounds_spend() -> None:
     assert followed.spent == pytest.approx(5 * oracle.epsilon_instant + fresh)
 
 
+@pytest.mark.parametrize("name", KEPT[:-1])
+@pytest.mark.parametrize("epoch", [1, 2, 4, 9])
+def test_the_plan_to_be_audited_says_no_less_than_all_epochs_send(name: str, epoch: int) -> None:
+    """A response for each epoch: audited as one for all rounds, the panel would seem to leak less."""
+    panel = Panel(sl.Plan((sl.Release(COLOUR, name, 2.0, times=4, memory="kept"),)), epoch=epoch)
+    (sent,) = panel.sent_plan().releases
+    assert sent.spent >= panel.spent - 1e-12
+    assert sent.channel().epsilon >= panel.spent - 1e-9
+    if epoch < 4:
+        kept = panel.plan["colour"].randomiser()
+        assert memo_mechanism(sent.randomiser()).identity == memo_mechanism(kept).identity
+        assert sent.times == -(-4 // epoch)
+
+
+def test_epochs_that_no_plan_can_name_are_not_audited_as_if_there_were_none() -> None:
+    panel = Panel(sl.Plan((sl.Release(COLOUR, "rappor", 2.0, times=4, memory="kept"),)), epoch=2)
+    assert panel.protocol(1).labels == ("colour",)
+    with pytest.raises(sl.InputError, match="its epochs have no plan to be audited"):
+        panel.sent_plan()
+
+
 def test_an_attribute_is_asked_in_as_many_rounds_as_the_plan_says() -> None:
     mixed = sl.Plan((sl.Release(COLOUR, "grr", 1.0), sl.Release(SMOKES, "grr", 0.5, times=3)))
     panel = Panel(mixed)
@@ -261,6 +284,7 @@ def test_other_bad_input_is_refused_before_anything_is_remembered() -> None:
         ((panel, 3, people(), NAMES, memory), {}, "came from a seed; give one"),
         ((panel, 3, people(), NAMES[1:], memory), {"seed": 1}, "a name for each of 120 records"),
         ((panel, 3, people(), twice, memory), {"seed": 1}, "'p0' is named 2 times"),
+        ((panel, 3, people(), ["\ud800", *NAMES[1:]], memory), {"seed": 1}, "holds half a character"),
         ((panel, 3, people()[:0], [], memory), {"seed": 1}, "nobody reports in round 3"),
         ((panel, 3, people()[:, :1], NAMES, memory), {"seed": 1}, "`records` must be"),
     ]
@@ -282,6 +306,7 @@ def test_other_bad_input_is_refused_before_anything_is_remembered() -> None:
         (lambda: Panel(sl.Plan((sl.Release(SMOKES, "grr", 1.0, times=2),)), epoch=2), "keeps none"),
         (lambda: Panel(sl.Plan((sl.Release(COLOUR, "ss", 1.0, 2, memory="kept"),))), "no response that can"),
         (lambda: Panel("plan"), "`plan` must be"),
+        (lambda: Panel(sl.Plan((sl.Release(SMOKES, "identity", times=2),)), "budget"), "no budget of it to"),
     ],
 )
 def test_panels_that_make_no_sense_are_refused(make, words: str) -> None:
@@ -323,6 +348,42 @@ def test_damaged_memories_and_those_of_other_panels_are_refused(tmp_path: Path) 
         PanelMemory.read(tmp_path / "text.memory")
     with pytest.raises(sl.InputError, match="there is no file"):
         PanelMemory.read(tmp_path / "absent.memory")
+
+
+def test_a_memory_with_a_changed_byte_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    """One bit of the secret would make all responses others, and one of a held value would send a new one."""
+    _, memory = begun()
+    memory.write(tmp_path / "panel.memory")
+    table = pq.read_table(tmp_path / "panel.memory")
+    head = json.loads(table.schema.metadata[b"sidelight.panel"])
+    held = table.column("held colour").to_pylist()
+    other = pa.array([1 - held[0] if held[0] < 2 else 0, *held[1:]], type=pa.int64())
+    twice = pa.array([False, *table.column("round 2").to_pylist()[1:]])
+    changed = [
+        (table.set_column(table.schema.get_field_index(name), name, column), head)
+        for name, column in (("held colour", other), ("round 2", twice))
+    ]
+    secret = ("B" if head["secret"][0] == "A" else "A") + head["secret"][1:]
+    changed += [(table, head | {"secret": secret}), (table, head | {"held_epoch": "7"})]
+    for rows, told in changed:
+        marked = rows.replace_schema_metadata({b"sidelight.panel": json.dumps(told)})
+        pq.write_table(marked, tmp_path / "damaged.memory")
+        with pytest.raises(sl.InputError, match="its content is not what was written"):
+            PanelMemory.read(tmp_path / "damaged.memory")
+
+
+def test_only_one_of_two_processes_writes_a_memory(tmp_path: Path) -> None:
+    _, memory = begun()
+    path = tmp_path / "panel.memory"
+    busy = "is in use by another process; wait for it"  # another memory would have other noise
+    with locked(path, "memory", "wait"), pytest.raises(sl.InputError, match=busy):
+        memory.write(path)
+    assert not path.exists()
+    link = tmp_path / "link.memory"
+    link.symlink_to(path)
+    memory.write(link)  # goes on in the file, so that both names know the round
+    assert link.is_symlink()
+    assert PanelMemory.read(path).made == [2]
 
 
 def test_collect_takes_a_plan_of_several_rounds_one_by_one() -> None:

@@ -163,7 +163,7 @@ def test_what_cannot_be_locked_is_not_said_to_be_in_use(folder: Path, monkeypatc
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(sl.InputError, match="cannot be locked: No locks available, or name another"):
+    with pytest.raises(sl.InputError, match="cannot be locked: No locks available; keep it where"):
         Follower(folder)
 
 

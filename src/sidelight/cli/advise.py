@@ -41,6 +41,10 @@ class Collected:
     rounds: int | None = flag(
         None, "Ask the same people so many times: compare kept responses, divided people and budgets."
     )
+    epoch: int | None = flag(
+        None, "With --rounds: compare with responses kept for so many rounds, the value frozen."
+    )
+    delta: float | None = flag(None, "With --rounds: say also what all reports say at this delta.")
     save_protocol: SaveProtocol = None
     pairs: bool = flag(
         False, "Compare collections by the tables of all pairs, not by frequencies.", "--pairs"
@@ -51,6 +55,9 @@ class Collected:
 def advise(collected: Collected, wanted: Wanted, reading: Reading, shown: Shown) -> None:
     """Compare protocols by the error to expect, and say whether their estimates would beat guessing."""
     check_writable(collected.save_protocol, SETTINGS)
+    option = first_given({"--epoch": collected.epoch, "--delta": collected.delta})
+    if option and collected.rounds is None:
+        raise InputError(f"{option} goes with --rounds; say how many there are, or leave it out.")
     with progress(quiet=shown.json):
         schema, table, known, origin = _assumed(collected, reading)
         people = collected.people
@@ -91,7 +98,9 @@ def _again(
     if option := first_given(single):
         raise InputError(f"{option} is for a single collection, and --rounds for several; leave one out.")
     rounds = check_whole("rounds", collected.rounds, at_least=2)
-    return sl.advice.advise_rounds(schema, epsilon, people, rounds, known)
+    return sl.advice.advise_rounds(
+        schema, epsilon, people, rounds, known, epoch=collected.epoch, delta=collected.delta
+    )
 
 
 def _advise_pairs(

@@ -30,7 +30,9 @@ class Estimation:
     )
     confidence: float = flag(0.95, "Of the intervals.")
     about: str = flag("collected", "'collected' (those who reported) or 'population' (theirs).")
-    truth: str | None = flag(None, "The true records, to compare with: a CSV, TSV or Parquet file.")
+    truth: list[str] | None = flag(
+        None, "The true records, to compare with: a CSV, TSV or Parquet file; of rounds one for each."
+    )
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -99,12 +101,12 @@ def estimate(
     state: State, written: Written, shown: Shown,
 ) -> None:  # fmt: skip
     """Estimate the frequencies of every attribute from reports, and say whether that beats guessing."""
-    files, output, truth = reports or [], written.output, estimation.truth
-    sources = (*files, truth, state.follow, state.checkpoint)
+    files, output, truth = reports or [], written.output, estimation.truth or []
+    sources = (*files, *truth, state.follow, state.checkpoint)
     check_writable(output, (".csv", ".parquet", ".json"), sources=sources, force=written.force)
     learning.check(files)
     others = {
-        "--truth": truth, "--within": wanted.within, "--prior": wanted.prior, "--follow": state.follow,
+        "--truth": truth or None, "--within": wanted.within, "--prior": wanted.prior, "--follow": state.follow,
         "--estimator": None if estimation.estimator == "best" else estimation.estimator,
     }  # fmt: skip
     pairing.check(others, files, written.force)
@@ -115,9 +117,11 @@ def estimate(
     def finish(estimates: sl.Estimates) -> sl.Estimates | Comparison:
         schema, encoding = estimates.schema, written.encoding
         judged = replace(estimates, within=wanted.within, prior=wanted.guess(schema, encoding))
-        if truth is None:
+        if not truth:
             return judged
-        table = sl.read(truth, schema=schema, encoding=encoding)
+        if len(truth) > 1:
+            raise InputError(f"--truth is given {len(truth)} times, and this is one collection; name one.")
+        table = sl.read(truth[0], schema=schema, encoding=encoding)
         return judged.against(sl.transport.true_frequencies(table, schema))
 
     if state.is_asked_for(files, learning.learn):
@@ -126,7 +130,10 @@ def estimate(
         return
     with progress(quiet=shown.json):
         read = [sl.read_reports(path) for path in files]
-        over_time = _over_time(read, estimation, learning, wanted) if are_rounds(read) else None
+        over_time = None
+        if are_rounds(read):
+            _refuse_single(learning, wanted)
+            over_time = estimate_panel(read, estimation.settings, truth, written.encoding)
     if over_time is not None:
         if output:
             over_time.write(output, overwrite=written.force)
@@ -145,17 +152,11 @@ def estimate(
     show(result, shown, lambda: sl.report.print_estimates(result), said)
 
 
-def _over_time(
-    reports: list[sl.RecordReports], estimation: Estimation, learning: Learning, wanted: Wanted
-) -> sl.estimation.RoundEstimates:
-    """Return estimates over time; refuse what can only be said of one collection."""
-    single = {
-        "--truth": estimation.truth, "--learn": learning.learn, "--within": wanted.within,
-        "--prior": wanted.prior,
-    }  # fmt: skip
+def _refuse_single(learning: Learning, wanted: Wanted) -> None:
+    """Refuse what can only be said of one collection."""
+    single = {"--learn": learning.learn, "--within": wanted.within, "--prior": wanted.prior}
     if option := first_given(single):
         raise InputError(f"{option} is for a single collection; these are several rounds: leave it out.")
-    return estimate_panel(reports, estimation.settings)
 
 
 def _estimate_pairs(

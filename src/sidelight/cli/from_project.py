@@ -193,7 +193,7 @@ def _about_reports(command: str, project: Project) -> Given:
     latest = made[-1] if made else None
     settings: Given = {"truth": project.source, "encoding": project.data.encoding}
     if command == "estimate":
-        return settings | {"reports": None if latest is None else [str(latest)]}
+        return settings | {"truth": [project.source], "reports": None if latest is None else [str(latest)]}
     first = next(iter(project.secrets), None)
     return settings | {"data": latest, "secret": first, "schema": project.schema_file}
 

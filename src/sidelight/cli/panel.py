@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,9 +115,11 @@ def round_notes(panel: sl.protocols.Panel, reports: sl.RecordReports, asking: As
     if stamp.stayed:
         stayed = f"; {stamp.stayed[-1]} of its {stamp.people} people had reported in round {stamp.number - 1}"
     said = [f"This is round {stamp.number} of {stamp.rounds}{stayed}."]
+    if stamp.stayed and not any(stamp.stayed) and panel.division != "people":
+        said.append("None of them reported before; if some should have, --id or --memory is another panel's.")
     spent = panel.spent
-    words = f"at most {spent:.4g}" if math.isfinite(spent) else "without a bound"
-    said.append(f"All rounds together spend {words} nats of a person, whatever the values do.")
+    words = f"spend at most {spent:.4g} nats of a person" if math.isfinite(spent) else "may say everything"
+    said.append(f"All rounds together {words}, whatever the values do.")
     if asking.memory is not None:
         said.append(
             f"Keep {asking.memory} for the next round, and keep it secret: whoever has it can undo noise."
@@ -126,14 +129,31 @@ def round_notes(panel: sl.protocols.Panel, reports: sl.RecordReports, asking: As
     return said
 
 
-def estimate_panel(reports: list[sl.RecordReports], settings: dict[str, Any]) -> sl.estimation.RoundEstimates:
-    """Return the estimates over time; refuse options that are of a single collection."""
+def estimate_panel(
+    reports: list[sl.RecordReports], settings: dict[str, Any], truth: list[str], encoding: str
+) -> sl.estimation.RoundEstimates:
+    """Return the estimates over time, beside the truth of every round where it is at hand."""
     if settings["estimator"] not in ("best", "inversion"):
         raise InputError(
             f"--estimator {settings['estimator']} is for a single collection; over time estimates are "
             "unbiased, so that changes are."
         )
-    return sl.estimate_rounds(reports, confidence=settings["confidence"], about=settings["about"])
+    found = sl.estimate_rounds(reports, confidence=settings["confidence"], about=settings["about"])
+    if not truth:
+        return found
+    if len(truth) != len(found.numbers):
+        raise InputError(
+            f"--truth is given {len(truth)} times, and there are {len(found.numbers)} rounds; name the true "
+            "records of each, in the order of the rounds."
+        )
+    pairs = zip(found.numbers, truth, strict=True)
+    return found.against({number: _true(found, number, path, encoding) for number, path in pairs})
+
+
+def _true(found: sl.estimation.RoundEstimates, number: int, path: str, encoding: str) -> Mapping[str, Any]:
+    """Return the true frequencies of what a round asked for."""
+    schema = sl.Schema(tuple(item for item in found.schema if number in found.series[item.name][0]))
+    return sl.transport.true_frequencies(sl.read(path, schema=schema, encoding=encoding), schema)
 
 
 def are_rounds(reports: list[sl.RecordReports]) -> bool:

@@ -5,23 +5,26 @@ common and nothing else, so with m people in both rounds who report from one mem
 
     Cov(f_s, f_t) = m / (n_s n_t) [g p1(1-p1) + (1-g) q1(1-q1)] / (p1-q1)^2,
 
-g being the value's frequency among them and p1, q1 the memo's rates; see `shared_variance`. With fresh noise,
+g being the value's frequency among them and p1, q1 the memo's rates; see `shared_rates`. With fresh noise,
 in another epoch, or of a new value it is 0. About the population people's own values vary together as well:
-by m / (n_s n_t) f(1-f) where the value is frozen, else by no more than m / (n_s n_t) sqrt(f_s(1-f_s)
-f_t(1-f_t)), up or down. Where something is not known, a change takes the least covariance, and the mean over
-rounds the largest, so that neither interval is too short.
+in the sum over those in both of (x - f_s)(x - f_t) / (n_s n_t) where the value is frozen, else by no more
+than Cauchy and Schwarz allow, up or down. Nobody knows g, since those who stay may differ from those who do
+not: of n_s f_s people with a value at least n_s f_s - (n_s - m) stay, and at most as many as there are in
+either round. Where something is not known, a change takes the least covariance, and the mean over rounds
+the largest, so that neither interval is too short.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import Array, Mask, to_simplex
 from sidelight.mechanisms import Mechanism
-from sidelight.mechanisms.longitudinal import shared_variance
+from sidelight.mechanisms.longitudinal import shared_rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +44,6 @@ class Overlap:
     is_known: bool
     share_memos: Mask
     are_frozen: bool
-
-    @property
-    def share(self) -> Array:
-        """M / (n_s n_t), 0 on the diagonal."""
-        shares = self.both / np.outer(self.people, self.people)
-        np.fill_diagonal(shares, 0.0)
-        return np.asarray(shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,33 +67,72 @@ class Series:
         """The estimates, (rounds, values)."""
         return np.array([item.estimate for item in self.levels])
 
-    @property
+    @cached_property
     def likely(self) -> Array:
         """The nearest possible frequencies, at which variances are taken, (rounds, values)."""
         return np.array([to_simplex(item.estimate) for item in self.levels])
 
-    @property
+    @cached_property
     def variances(self) -> Array:
         """Their variances, (rounds, values)."""
         pairs = zip(self.levels, self.likely, strict=True)
         return np.array([item.variance(share) for item, share in pairs])
 
-    def least_covariance(self, first: int, last: int) -> Array:
-        """Return the covariance of two rounds' estimates, the least that it may be, (values,)."""
+    def covariances(self, first: int) -> tuple[Array, Array]:
+        """Return the least and the largest covariance of a round's estimates with each, (rounds, values).
+
+        They are apart where it is not known how many of those in both rounds have a value, or change it.
+        """
         overlap, near = self.overlap, self.likely
-        share, from_one = overlap.share[first, last], bool(overlap.share_memos[first, last])
-        is_sure = overlap.is_known and overlap.are_frozen and from_one
-        middle = (near[first] + near[last]) / 2
-        memo = shared_variance(self.mechanism, middle) * share if is_sure else np.zeros_like(middle)
-        if not self.is_population:
-            return np.asarray(memo)
-        spread = np.sqrt((near * (1 - near))[[first, last]]).prod(axis=0)
-        return np.asarray(memo + (share if is_sure else -share) * spread)
+        shared = overlap.share_memos[first][:, None]
+        frozen = shared & overlap.are_frozen
+        none, full = shared_rates(self.mechanism) if shared.any() else (0.0, 0.0)
+        # What one of those in both adds who has the value, and one who has another.
+        having, lacking = shared * full, shared * none
+        if self.is_population:
+            having = having + frozen * (1 - near) * (1 - near[first])
+            lacking = lacking + frozen * near * near[first]
+        both = overlap.both[first][:, None]
+        ends = [count * having + (both - count) * lacking for count in self._in_both(first)]
+        least, largest = np.minimum(*ends), np.maximum(*ends)
+        moving = np.zeros_like(near)
+        if self.is_population:
+            moving = np.where(frozen, 0.0, np.sqrt(self._own_spread(first)))
+        least = np.where(frozen & overlap.is_known, least, -moving)
+        scale = overlap.people[:, None] * overlap.people[first]
+        rows = np.array([least, largest + moving]) / scale
+        rows[:, first] = 0.0
+        return rows[0], rows[1]
+
+    def _in_both(self, first: int) -> tuple[Array, Array]:
+        """Return how many of those in a round and in each have a value that stays, at least and at most.
+
+        Who stays away may differ from who does not, so that a round's frequencies give no more than ends.
+        """
+        overlap, near = self.overlap, self.likely
+        both, counts = overlap.both[first][:, None], overlap.people[:, None] * near
+        spare = overlap.people[:, None] - both, overlap.people[first] - both
+        most = np.minimum(both, np.minimum(counts, counts[first]))
+        fewest = np.maximum(0.0, np.maximum(counts - spare[0], counts[first] - spare[1]))
+        return np.minimum(fewest, most), np.maximum(fewest, most)  # noise may put one before the other
+
+    def _own_spread(self, first: int) -> Array:
+        """Return the product of what those in both rounds add to each one's squared deviations, at most."""
+        both, near = self.overlap.both[first][:, None], self.likely
+
+        def deviations(people: Array, shares: Array) -> Array:
+            counts = people * shares
+            ends = np.maximum(0.0, counts - (people - both)), np.minimum(both, counts)
+            sums = [count * (1 - shares) ** 2 + (both - count) * shares**2 for count in ends]
+            return np.asarray(np.maximum(*sums))
+
+        people = self.overlap.people[:, None]
+        return deviations(people, near) * deviations(people[first], near[first])
 
     def change(self, first: int, last: int) -> tuple[Array, Array]:
         """Return the change between two rounds and its standard error, at most, (values,) each."""
         moved = self.levels[last].estimate - self.levels[first].estimate
-        spread = self.variances[first] + self.variances[last] - 2 * self.least_covariance(first, last)
+        spread = self.variances[first] + self.variances[last] - 2 * self.covariances(first)[0][last]
         return moved, np.sqrt(np.maximum(spread, 0.0))
 
     def mean(self) -> tuple[Array, Array, Array]:
@@ -107,29 +142,17 @@ class Series:
         0, and of a memo the error of a single report of it (section 11 of the notes: a floor).
         """
         weights = self.overlap.people / self.overlap.people.sum()
-        common = self._common(weights)
+        rows = (weight * (weights @ self.covariances(place)[1]) for place, weight in enumerate(weights))
+        common = np.sum(list(rows), axis=0)
         spread = weights**2 @ self.variances + common
         floor = common + weights**2 @ self._own()
         return weights @ self.estimates, np.sqrt(spread), np.sqrt(np.minimum(floor, spread))
-
-    def _common(self, weights: Array) -> Array:
-        """Return what rounds that share memos or people add to the variance of a weighted mean, at most."""
-        near, share = self.likely, self.overlap.share
-        same = share * self.overlap.share_memos
-        # sum over s, t of w_s w_t A_st V((f_s + f_t) / 2): V is linear, and A symmetric
-        counts, total = weights * (same @ weights), np.zeros(near.shape[1])
-        if same.any():
-            parts = [shared_variance(self.mechanism, row) for row in near]
-            total = counts @ np.array(parts)
-        if self.is_population:
-            spread = weights[:, None] * np.sqrt(near * (1 - near))
-            total = total + np.einsum("sv,st,tv->v", spread, share, spread)
-        return np.asarray(total)
 
     def _own(self) -> Array:
         """Return the part of each round's variance that its own fresh noise does not make."""
         near, people = self.likely, self.overlap.people[:, None]
         own = np.zeros_like(near)
         if self.overlap.share_memos.any():
-            own = np.array([shared_variance(self.mechanism, row) for row in near]) / people
+            none, full = shared_rates(self.mechanism)
+            own = (none + (full - none) * near) / people
         return np.asarray(own + (near * (1 - near) / people if self.is_population else 0.0))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from sidelight.estimation.over_time import Overlap, Series
+from sidelight.estimation.round_rows import Change, Level, OverRounds, Turnout, are_covered, plain, rows_of
 from sidelight.estimation.unbiased import ABOUT, About, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, unknown
@@ -24,69 +24,6 @@ from sidelight.protocols.groups import ReportedGroup
 from sidelight.protocols.records import PanelRound, RecordReports, RecordSums
 from sidelight.schema import Attribute, Schema
 from sidelight.sources.table import write_rows
-
-Row = TypeVar("Row", "Level", "Change", "OverRounds")
-
-
-@dataclass(frozen=True)
-class Level:
-    """The frequency of a value in a round, unbiased, with its standard error and interval."""
-
-    attribute: str
-    value: str
-    round: int
-    frequency: float
-    standard_error: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class Change:
-    """How much more frequent a value is in a later round than in an earlier one, with its interval."""
-
-    attribute: str
-    value: str
-    first: int
-    last: int
-    change: float
-    standard_error: float
-    lower: float
-    upper: float
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether the interval excludes that nothing changed."""
-        return self.lower > 0 or self.upper < 0
-
-
-@dataclass(frozen=True)
-class OverRounds:
-    """The frequency of a value in the mean over all reports.
-
-    `floor` is the part of its standard error that more reports of the same people in the same epochs would
-    not remove: the noise of the responses that they keep.
-    """
-
-    attribute: str
-    value: str
-    frequency: float
-    standard_error: float
-    floor: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class Turnout:
-    """Who reported in a round.
-
-    `stayed` are those who had reported in the round before, None where that is not known.
-    """
-
-    round: int
-    people: int
-    stayed: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +39,7 @@ class RoundEstimates:
         turnout: who reported in each.
         series: by attribute, the rounds that asked for it, and its estimates.
         notes: what a reader must know.
+        truth: by round, the true frequencies of each attribute, for those who hold them.
     """
 
     schema: Schema
@@ -115,6 +53,23 @@ class RoundEstimates:
     epsilon: float
     is_simulation: bool
     notes: tuple[str, ...] = field(default=())
+    truth: Mapping[int, Mapping[str, Array]] | None = None
+
+    def against(self, truth: Mapping[int, Mapping[str, Array]]) -> RoundEstimates:
+        """Return the estimates beside the true frequencies of every round, for those who hold them."""
+        for number in self.numbers:
+            if number not in truth:
+                raise unknown("round whose truth is given", str(number), map(str, truth))
+        said: tuple[str, ...] = ()
+        if self.panel.kept and not self.panel.follow_changes:
+            said = ("The truth is of each round's values; where they are frozen, they lag behind it.",)
+        return replace(self, truth=truth, notes=(*self.notes, *said))
+
+    @property
+    def error(self) -> float | None:
+        """The mean squared error of all levels; None where the truth is not known."""
+        gaps = [row.frequency - row.truth for row in self.levels() if row.truth is not None]
+        return float(np.mean(np.square(gaps))) if gaps else None
 
     def levels(self, name: str | None = None) -> Iterator[Level]:
         """Return the levels of one attribute, or of all, round by round."""
@@ -125,7 +80,8 @@ class RoundEstimates:
                 low, high = item.interval(reach)
                 stated = np.clip(item.estimate, 0.0, 1.0)
                 columns = item.estimate, np.sqrt(spread), np.minimum(low, stated), np.maximum(high, stated)
-                yield from _rows(Level, attribute, (number,), columns)
+                true = () if self.truth is None else (self.truth[number][attribute.name],)
+                yield from rows_of(Level, attribute, (number,), (*columns, *true))
 
     def changes(self, name: str | None = None) -> Iterator[Change]:
         """Return the changes from each round to the next, and from the first to the last of several."""
@@ -145,7 +101,8 @@ class RoundEstimates:
         moved, error = series.change(numbers.index(first), numbers.index(last))
         reach = normal_quantile(self.confidence) * error
         ends = (np.clip(end, -1.0, 1.0) for end in (moved - reach, moved + reach))
-        return list(_rows(Change, attribute, (first, last), (moved, error, *ends)))
+        true = () if self.truth is None else (self.truth[last][name] - self.truth[first][name],)
+        return list(rows_of(Change, attribute, (first, last), (moved, error, *ends, *true)))
 
     def means(self, name: str | None = None) -> Iterator[OverRounds]:
         """Return the mean over all reports of one attribute, or of all."""
@@ -153,18 +110,18 @@ class RoundEstimates:
             mean, error, floor = self.series[attribute.name][1].mean()
             reach = normal_quantile(self.confidence) * error
             ends = (np.clip(end, 0.0, 1.0) for end in (mean - reach, mean + reach))
-            yield from _rows(OverRounds, attribute, (), (mean, error, floor, *ends))
+            yield from rows_of(OverRounds, attribute, (), (mean, error, floor, *ends))
 
     def _named(self, name: str | None) -> Iterable[Attribute]:
         return self.schema if name is None else [self.schema[name]]
 
     def to_arrow(self) -> pa.Table:
         """Return the levels: attribute, value, round, frequency, standard_error, lower, upper."""
-        return pa.Table.from_pylist([vars(item) for item in self.levels()])
+        return pa.Table.from_pylist([plain(item) for item in self.levels()])
 
     def changes_to_arrow(self) -> pa.Table:
         """Return the changes: attribute, value, first, last, change, standard_error, lower, upper."""
-        return pa.Table.from_pylist([vars(item) for item in self.changes()])
+        return pa.Table.from_pylist([plain(item) for item in self.changes()])
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the levels to a .csv or .parquet file, or everything to a .json file, whole or not at all."""
@@ -181,9 +138,12 @@ class RoundEstimates:
             "division": self.panel.division, "kept": self.panel.kept, "epoch": self.panel.epoch,
             "rounds": [asdict(item) for item in self.turnout],
         }  # fmt: skip
-        changes = [{**vars(item), "is_seen": item.is_seen} for item in self.changes()]
+        changes = [{**plain(item), "is_seen": item.is_seen} for item in self.changes()]
+        if self.truth is not None:
+            head |= {"error": self.error, "covered": are_covered(self.levels())}
+            head |= {"changes_covered": are_covered(self.changes())}
         body = {
-            "levels": [vars(item) for item in self.levels()], "changes": changes,
+            "levels": [plain(item) for item in self.levels()], "changes": changes,
             "means": [vars(item) for item in self.means()], "notes": list(self.notes),
         }  # fmt: skip
         return json.dumps(json_plain(head | body), indent=2, ensure_ascii=False, allow_nan=False)
@@ -195,16 +155,7 @@ class RoundEstimates:
 
     def _repr_html_(self) -> str:
         titles = ("attribute", "value", "round", "frequency", "standard error", "lower", "upper")
-        return html_table(repr(self), titles, [list(vars(item).values()) for item in self.levels()])
-
-
-def _rows(
-    made: type[Row], attribute: Attribute, given: tuple[int, ...], columns: Iterable[Array]
-) -> Iterator[Row]:
-    """Return one row for each value of an attribute, from columns of figures."""
-    figures = np.array(list(columns)).T.tolist()
-    for value, row in zip(attribute.values, figures, strict=True):
-        yield made(attribute.name, value, *given, *row)
+        return html_table(repr(self), titles, [list(vars(item).values())[:7] for item in self.levels()])
 
 
 def estimate_rounds(

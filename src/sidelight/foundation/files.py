@@ -12,6 +12,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -213,6 +214,32 @@ def lock(handle: IO[bytes] | int, *, shared: bool = False, wait: bool = False) -
     import fcntl
 
     fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+def locked(path: Path, kind: str, fix: str) -> IO[bytes]:
+    """Return an open file whose lock keeps other processes off a file of this kind; it goes when we do.
+
+    Where another has it the message advises the `fix`.
+    What a killed process left half written beside that file is removed: the lock says it is no one's.
+    """
+    try:
+        handle = path.with_name(f".{path.name}.lock").open("ab")
+    except OSError as error:
+        raise InputError(f"the {kind} {path} cannot be written: {error.strerror}; name another.") from None
+    try:
+        lock(handle)
+    except OSError as error:
+        handle.close()
+        reason = f"cannot be locked: {error.strerror}; keep it where files can be"
+        if isinstance(error, BlockingIOError):
+            reason = f"is in use by another process; {fix}"
+        raise InputError(f"the {kind} {path} {reason}.") from None
+    leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
+    with suppress(OSError):  # they are in nobody's way
+        for other in path.parent.iterdir():
+            if leftover.fullmatch(other.name):
+                other.unlink(missing_ok=True)
+    return handle
 
 
 def strict_json(text: str, *, halves: bool = False) -> Any:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_whole, naming
-from sidelight.mechanisms.longitudinal import instant_budget, memo_mechanism
+from sidelight.mechanisms import MECHANISMS
+from sidelight.mechanisms.longitudinal import instant_budget, memo_mechanism, memo_parameters
 from sidelight.plan import PLAN_FIX, Plan, Release
 from sidelight.protocols.direct import Split, planned
 from sidelight.protocols.files import attribute_data
@@ -46,6 +47,12 @@ class Panel:
                 f"a response of {kept[0].name!r} is kept, and the {self.division} of the panel are divided: "
                 "take fresh noise, memory = 'fresh' and no longitudinal mechanism, or divide nothing."
             )
+        without = [r for r in self.plan.releases if r.epsilon is None and r.mechanism != "withheld"]
+        if self.division == "budget" and without:
+            raise InputError(
+                f"{without[0].name!r} is released through {without[0].mechanism!r} without an `epsilon`, so "
+                "there is no budget of it to divide; give it one, or divide the people."
+            )
         if self.epoch is not None:
             check_whole("epoch", self.epoch, at_least=1)
         if not kept and (self.epoch is not None or self.follow_changes):
@@ -68,10 +75,30 @@ class Panel:
         return bool(self.kept) or self.division == "people"
 
     def sent_plan(self) -> Plan:
-        """Return the plan of what one person really sends, to be audited."""
-        return replace(self.plan, releases=tuple(map(self._sent, self.plan.releases)))
+        """Return the plan of what one person really sends while values stay the same, to be audited.
 
-    def _sent(self, release: Release) -> Release:
+        In epochs that are the responses of all of them, each drawn anew; what a longitudinal mechanism sends
+        of one is no more than the response itself.
+        """
+        sent = (self._of_epochs(self._divided(release)) for release in self.plan.releases)
+        return replace(self.plan, releases=tuple(sent))
+
+    def _of_epochs(self, release: Release) -> Release:
+        if not release.keeps or self.epoch is None or self.epoch >= release.times:
+            return release
+        epochs, mechanism = -(-release.times // self.epoch), release.randomiser()
+        stored = memo_mechanism(mechanism)
+        if stored is mechanism:
+            return replace(release, times=epochs, memory="fresh")
+        if release.epsilon is None or stored.name not in MECHANISMS:
+            raise InputError(
+                f"the kept response of {release.name!r} is none that plans name, so its epochs have no plan "
+                "to be audited; take l-grr, l-sue, l-osue or loloha, or keep it for all rounds."
+            )
+        memo = replace(release, mechanism=stored.name, parameters=memo_parameters(mechanism))
+        return replace(memo, times=epochs, memory="fresh")
+
+    def _divided(self, release: Release) -> Release:
         if self.division == "people":
             return replace(release, times=1)
         if self.division == "budget" and release.epsilon is not None:
@@ -85,7 +112,7 @@ class Panel:
         A kept response spends once in each epoch, whose value is frozen; where changes are followed every
         report may say all that one says about its memo.
         """
-        return math.fsum(self._spent(release) for release in self.sent_plan().releases)
+        return math.fsum(self._spent(self._divided(release)) for release in self.plan.releases)
 
     def _spent(self, release: Release) -> float:
         if not release.keeps:
@@ -113,8 +140,7 @@ class Panel:
     def protocol(self, number: int) -> Split:
         """Return how those attributes are reported that a round asks for."""
         self.check_round(number)
-        pairs = zip(self.plan.releases, self.sent_plan().releases, strict=True)
-        asked = tuple(replace(sent, times=1) for release, sent in pairs if release.times >= number)
+        asked = tuple(replace(self._divided(r), times=1) for r in self.plan.releases if r.times >= number)
         return planned(replace(self.plan, releases=asked))
 
     def described(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ whoever has the file can undo the noise, so only its owner may read it.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import os
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from sidelight.foundation import files
@@ -51,6 +53,7 @@ class _HeadFile(Strict):
     made: list[int]
     held_epoch: str
     held: list[str] = Field(default_factory=list)
+    seal: str = ""
 
 
 class PanelMemory:
@@ -112,22 +115,27 @@ class PanelMemory:
     def in_round(self, people: Sequence[str], number: int) -> Mask:
         """Return who is drawn into a round where people are divided: everyone into one, evenly."""
         rounds = self.panel.rounds
-        drawn = (int.from_bytes(self._keyed("division", name)[:8], "big") for name in people)
+        drawn = (int.from_bytes(key[:8], "big") for key in self._keyed("division", people))
         return np.array([word * rounds >> 64 == number - 1 for word in drawn], dtype=np.bool_)
 
     def secrets(self, people: Sequence[str]) -> list[bytes]:
         """Return everyone's own secret, which `KeyedMemory` takes."""
-        return [self._keyed("device", name) for name in people]
+        return self._keyed("device", people)
 
-    def _keyed(self, purpose: str, name: str) -> bytes:
-        return hmac.digest(self._secret, prefixed(("sidelight panel 1", purpose, name)), "sha256")
+    def _keyed(self, purpose: str, people: Sequence[str]) -> list[bytes]:
+        """Return what the secret makes of everybody's name for a purpose."""
+        start = prefixed(("sidelight panel 1", purpose))
+        try:
+            return [hmac.digest(self._secret, start + prefixed((name,)), "sha256") for name in people]
+        except UnicodeEncodeError:
+            raise InputError("a name among `people` holds half a character; names are text.") from None
 
     def take_part(self, people: Sequence[str], number: int) -> Positions:
         """Note who reports in a round, and return their places."""
         name, often = Counter(people).most_common(1)[0] if people else ("", 0)
         if often > 1:
             raise InputError(f"{name!r} is named {often} times; a person reports once in a round.")
-        keys = [self._keyed("name", name)[:_NAME_BYTES] for name in people]
+        keys = [key[:_NAME_BYTES] for key in self._keyed("name", people)]
         rows = np.array([self._places.setdefault(key, len(self._places)) for key in keys], dtype=np.intp)
         self.made.append(number)
         self._took_part[number] = rows
@@ -175,11 +183,9 @@ class PanelMemory:
             raise InputError("it is no memory of a panel; name the file that the first round made.")
         data = parsed_table(stored.decode("utf-8", "replace"), label)
         head = versioned(_HeadFile, data, label, PANEL_VERSION, "memory of a panel")
-        wanted = ["person", *(f"round {n}" for n in head.made), *(f"held {name}" for name in head.held)]
-        people = table.column("person").to_pylist() if "person" in table.schema.names else []
-        if table.schema.names != wanted or len(set(people)) < table.num_rows or None in people:
-            raise InputError("it is damaged: its columns are not those of its rounds and held values.")
+        _check_columns(head, table)
         panel = Panel(Plan.from_json(head.plan), head.division, head.epoch, head.follow_changes)
+        people = table.column("person").to_pylist()
         made = cls(panel, _decoded(head.secret), head.name, is_simulation=head.is_simulation)
         made._places = {key: place for place, key in enumerate(people)}
         made.made, made._on_file = list(head.made), frozenset(head.made)
@@ -192,22 +198,27 @@ class PanelMemory:
     def write(self, path: str | Path) -> Path:
         """Write the memory for its owner alone to read; the file of another panel stays.
 
-        So does one that has gone on since this memory was read: both would report of the same round.
+        So does one that has gone on since this memory was read: both would report of the same round. Send
+        reports only when this has returned; what they say of a round is then remembered whatever happens.
         """
         import pyarrow.parquet as pq
 
-        target = Path(path)
-        if target.exists():
-            there = PanelMemory.read(target)
-            if there.name != self.name or not self._on_file.issuperset(there.made):
-                raise InputError(
-                    f"{target} is the memory of another panel, or knows rounds that this one does not; name "
-                    "another file."
-                )
+        target = Path(os.path.realpath(path))  # behind a link it is the file that goes on
+        if not target.parent.is_dir():
+            raise InputError(f"{path} cannot be written: its folder does not exist.")
         table = self._to_arrow()
-        written = files.write_atomically(target, lambda place: pq.write_table(table, place), private=True)
+        with files.locked(target, "memory", "wait for it, and see which rounds it has then"):
+            if target.exists():
+                there = PanelMemory.read(target)
+                if there.name != self.name or not self._on_file.issuperset(there.made):
+                    raise InputError(
+                        f"{path} is the memory of another panel, or knows rounds that this one does not; "
+                        "name another file."
+                    )
+            files.write_atomically(target, lambda place: pq.write_table(table, place), private=True)
+            files.sync_folder(target.parent)
         self._on_file = frozenset(self.made)
-        return written
+        return Path(path)
 
     def _to_arrow(self) -> pa.Table:
         columns: dict[str, Any] = {"person": pa.array(list(self._places), type=pa.binary(_NAME_BYTES))}
@@ -224,7 +235,37 @@ class PanelMemory:
             epoch=self.panel.epoch, follow_changes=self.panel.follow_changes, made=self.made,
             held_epoch=self._held_epoch, held=list(self._held),
         )  # fmt: skip
-        return pa.table(columns).replace_schema_metadata({PANEL_KEY: json.dumps(head.model_dump())})
+        table = pa.table(columns)
+        sealed = head.model_copy(update={"seal": _seal(head, table)})
+        return table.replace_schema_metadata({PANEL_KEY: json.dumps(sealed.model_dump())})
+
+
+def _seal(head: _HeadFile, table: pa.Table) -> str:
+    """Return a digest of all that is remembered: were one bit of the secret changed, all responses were."""
+    digest = hashlib.blake2b(digest_size=_NAME_BYTES)
+    digest.update(json.dumps(head.model_dump(exclude={"seal"}), sort_keys=True).encode())
+    digest.update(b"".join(table.column("person").to_pylist()))
+    for column in table.columns[1:]:
+        digest.update(np.asarray(column).tobytes())
+    return digest.hexdigest()
+
+
+def _check_columns(head: _HeadFile, table: pa.Table) -> None:
+    """Raise unless a table is what the head says, whole and unchanged."""
+    names = ["person", *(f"round {n}" for n in head.made), *(f"held {name}" for name in head.held)]
+    rounds, held = [pa.bool_()] * len(head.made), [pa.int64()] * len(head.held)
+    kinds = [pa.binary(_NAME_BYTES), *rounds, *held]
+    if table.schema.names != names or table.schema.types != kinds or head.made != sorted(set(head.made)):
+        raise InputError("it is damaged: its columns are not those of its rounds and held values.")
+    is_whole = not any(column.null_count for column in table.columns)
+    if (
+        not is_whole
+        or len(pc.unique(table.column("person"))) < table.num_rows
+        or head.seal != _seal(head, table)
+    ):
+        raise InputError(
+            "it is damaged: its content is not what was written; take a copy that is whole and as recent."
+        )
 
 
 def _decoded(text: str) -> bytes:

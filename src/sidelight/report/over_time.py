@@ -7,7 +7,8 @@ from itertools import groupby
 
 from rich.console import RenderableType
 
-from sidelight.estimation.round_estimates import Change, Level, RoundEstimates
+from sidelight.estimation.round_estimates import RoundEstimates
+from sidelight.estimation.round_rows import Change, Level, are_covered
 from sidelight.report.collection import SIMULATED
 from sidelight.report.console import print_parts, table_of
 from sidelight.report.page import Figure, Page, Section, plotted, sections_page
@@ -21,7 +22,9 @@ MOST_ROWS = 60
 """A terminal shows so many rows; the rest is in the report and in JSON."""
 _DIVIDED = {"none": "nothing", "people": "the people", "budget": "each person's budget"}
 LEVELS = ("attribute", "value", "round", "frequency", "standard error", "interval")
-CHANGES = ("attribute", "value", "from round", "to round", "change", "standard error", "interval", "seen")
+CHANGES = ("attribute", "value", "from round", "to round", "change", "standard error", "interval")
+SEEN = "seen"
+TRUTH = "truth"
 MEANS = ("attribute", "value", "frequency", "standard error", "interval", "floor")
 
 
@@ -53,7 +56,8 @@ def round_estimates_page(result: RoundEstimates) -> Page:
         "Changes",
         "How much more frequent a value is in a later round than in an earlier one. Errors take into account "
         "what the reports of people who stayed have in common.",
-        columns=CHANGES, rows=[change_cells(item) for item in result.changes()], numbers=figures,
+        columns=_columns(result, (*CHANGES, SEEN)), rows=[change_cells(item) for item in result.changes()],
+        numbers=figures,
     )  # fmt: skip
     sections["means"] = Section(
         "Over all rounds",
@@ -62,7 +66,7 @@ def round_estimates_page(result: RoundEstimates) -> Page:
         columns=MEANS, rows=list(_mean_cells(result)), numbers=("frequency", "standard error", "floor"),
     )  # fmt: skip
     sections["levels"] = Section(
-        "All levels", columns=LEVELS, rows=[level_cells(item) for item in result.levels()],
+        "All levels", columns=_columns(result, LEVELS), rows=[level_cells(item) for item in result.levels()],
         numbers=("frequency", "standard error"),
     )  # fmt: skip
     return sections_page(f"Sidelight estimates of {len(result.numbers)} rounds", headline(result), sections)
@@ -89,6 +93,11 @@ def _said(result: RoundEstimates) -> Iterator[str]:
     kept = ", ".join(result.panel.kept) or "none"
     yield f"The rounds divide {divided}; responses that are kept: {kept}."
     yield from result.notes
+    if result.error is not None:
+        yield (
+            f"Beside the truth: mean squared error {result.error:.3g}; {are_covered(result.levels()):.1%} of "
+            f"the intervals of levels hold it, and {are_covered(result.changes()):.1%} of those of changes."
+        )
     if result.is_simulation:
         yield SIMULATED
 
@@ -137,13 +146,24 @@ def _line(rows: Sequence[Level], colour: str) -> list[Trace]:
 def level_cells(row: Level) -> list[str]:
     """Return a level's cells, in the order of `LEVELS`."""
     figures = [f"{row.frequency:.4f}", f"{row.standard_error:.4f}", f"{row.lower:.4f} to {row.upper:.4f}"]
-    return [row.attribute, row.value, str(row.round), *figures]
+    return [row.attribute, row.value, str(row.round), *figures, *_true(row.truth, ".4f")]
 
 
-def change_cells(row: Change) -> list[str]:
-    """Return a change's cells, in the order of `CHANGES`."""
+def change_cells(row: Change, *, is_seen_told: bool = True) -> list[str]:
+    """Return a change's cells, in the order of `CHANGES`, and whether it is seen where not all are."""
     figures = [f"{row.change:+.4f}", f"{row.standard_error:.4f}", f"{row.lower:+.4f} to {row.upper:+.4f}"]
-    return [row.attribute, row.value, str(row.first), str(row.last), *figures, "yes" if row.is_seen else "–"]
+    seen = ["yes" if row.is_seen else "–"] if is_seen_told else []
+    rounds = [str(row.first), str(row.last)]
+    return [row.attribute, row.value, *rounds, *figures, *seen, *_true(row.truth, "+.4f")]
+
+
+def _true(truth: float | None, form: str) -> list[str]:
+    return [] if truth is None else [format(truth, form)]
+
+
+def _columns(result: RoundEstimates, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of columns, with the truth where it is known."""
+    return names if result.truth is None else (*names, TRUTH)
 
 
 def _mean_cells(result: RoundEstimates) -> Iterator[list[str]]:
@@ -155,16 +175,18 @@ def _mean_cells(result: RoundEstimates) -> Iterator[list[str]]:
 def print_round_estimates(result: RoundEstimates) -> None:
     """Print the levels, the changes that are seen, the means, and what to know about them."""
     levels = [level_cells(item) for item in result.levels()]
-    seen = [change_cells(item)[:-1] for item in result.changes() if item.is_seen]
+    seen = [change_cells(item, is_seen_told=False) for item in result.changes() if item.is_seen]
     words = ("attribute", "value")
     parts: list[RenderableType] = [
         headline(result),
-        table_of("Frequencies of each round", LEVELS, levels[:MOST_ROWS], left=words),
+        table_of("Frequencies of each round", _columns(result, LEVELS), levels[:MOST_ROWS], left=words),
     ]
     if len(levels) > MOST_ROWS:
         parts.append(f"- {len(levels) - MOST_ROWS} further levels: see --report or --json.")
     if seen:
-        parts.append(table_of("Changes that are seen", CHANGES[:-1], seen[:MOST_ROWS], left=words))
+        parts.append(
+            table_of("Changes that are seen", _columns(result, CHANGES), seen[:MOST_ROWS], left=words)
+        )
     means = list(_mean_cells(result))[:MOST_ROWS]
     parts.append(table_of("Over all rounds", MEANS, means, left=words))
     print_parts(parts, _said(result))

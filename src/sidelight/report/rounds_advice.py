@@ -15,6 +15,7 @@ COLUMNS = (
     "attribute", "way", "mechanism", "error of a level", "error of the mean", "spent", "if values change",
     "same person or not: right",
 )  # fmt: skip
+AT_DELTA = "at delta"
 CHOICES = ("attribute", "if values stay the same", "if they change", "people before budget up to")
 
 
@@ -27,7 +28,7 @@ def rounds_advice_page(advice: RoundsAdvice) -> Page:
             "Which way errs least", " ".join(rounds_notes(advice)), columns=CHOICES,
             rows=[choice_cells(item) for item in advice.attributes],
         ),
-        "ways": Section("All ways", columns=COLUMNS, rows=rows, numbers=figures),
+        "ways": Section("All ways", columns=_columns(advice), rows=rows, numbers=figures),
     }  # fmt: skip
     return sections_page(f"Sidelight advice for {advice.rounds} rounds", headline(advice), sections)
 
@@ -59,7 +60,13 @@ def option_cells(item: AttributeRounds, option: RoundsOption) -> list[str]:
         error(option.mean_error),
         *spent,
         told,
+        *([] if option.at_delta is None else [decimals(option.at_delta)]),
     ]
+
+
+def _columns(advice: RoundsAdvice) -> tuple[str, ...]:
+    """Return the names of the columns, with that of figures at delta where they are asked for."""
+    return COLUMNS if advice.delta is None else (*COLUMNS, AT_DELTA)
 
 
 def rounds_notes(advice: RoundsAdvice) -> Iterator[str]:
@@ -76,6 +83,16 @@ def rounds_notes(advice: RoundsAdvice) -> Iterator[str]:
         "A kept response spends its budget once while the value stays the same; in epochs, with the value "
         "frozen, once in each. It lets reports of a person be linked; half right is a guess."
     )
+    if advice.epoch is not None:
+        yield (
+            f"In epochs of {advice.epoch} rounds a value is frozen at the first report: errors are of "
+            "these values, which lag behind by up to an epoch."
+        )
+    if advice.delta is not None:
+        yield (
+            f"At delta {advice.delta:g}: what all reports say while the value stays the same, but with this "
+            "probability. A budget divided at delta keeps to the whole in this sense alone."
+        )
     yield "Budgets are of each attribute by itself: an audit of the plan says what correlated ones add."
 
 
@@ -83,7 +100,7 @@ def print_rounds_advice(advice: RoundsAdvice) -> None:
     """Print the ways to ask about every attribute, and which errs least."""
     words = COLUMNS[:3]
     grid = table_of(
-        f"Ways to ask {advice.rounds} times", COLUMNS,
+        f"Ways to ask {advice.rounds} times", _columns(advice),
         [option_cells(item, option) for item in advice.attributes for option in item.options], left=words,
     )  # fmt: skip
     choices = table_of(

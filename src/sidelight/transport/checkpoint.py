@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import IO, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
+from sidelight.foundation import files
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.files import lock, read_text, strict_json, sync_folder, write_text
+from sidelight.foundation.files import read_text, strict_json, sync_folder, write_text
 from sidelight.foundation.strict import Strict, parsed_table, validated, versioned
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.files import protocol_data, protocol_from
@@ -229,31 +228,9 @@ def check_ending(path: str | Path) -> None:
         raise InputError(f"the checkpoint {path} must end in .json.")
 
 
-def locked(checkpoint: str | Path) -> BinaryIO:
-    """Return an open file whose lock keeps other processes off a checkpoint; it goes when we do.
-
-    What a killed process left half written beside the checkpoint is removed: the lock says it is no one's.
-    """
-    path = _real(checkpoint)
-    try:
-        handle = path.with_name(f".{path.name}.lock").open("ab")
-    except OSError as error:
-        raise InputError(
-            f"the checkpoint {checkpoint} cannot be written: {error.strerror}; name another."
-        ) from None
-    try:
-        lock(handle)
-    except OSError as error:
-        handle.close()
-        in_use = isinstance(error, BlockingIOError)
-        reason = "is in use by another process; stop it" if in_use else f"cannot be locked: {error.strerror}"
-        raise InputError(f"the checkpoint {checkpoint} {reason}, or name another checkpoint.") from None
-    leftover = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")
-    with suppress(OSError):  # they are in nobody's way
-        for other in path.parent.iterdir():
-            if leftover.fullmatch(other.name):
-                other.unlink(missing_ok=True)
-    return handle
+def locked(checkpoint: str | Path) -> IO[bytes]:
+    """Return an open file whose lock keeps other processes off a checkpoint; see `files.locked`."""
+    return files.locked(_real(checkpoint), "checkpoint", "stop it, or name another checkpoint")
 
 
 def _real(checkpoint: str | Path) -> Path:

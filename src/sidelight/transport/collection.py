@@ -83,6 +83,12 @@ def collect_round(
     panel = plan if isinstance(plan, Panel) else Panel(plan)
     schema = panel.protocol(number).schema
     check_schema(table, schema)
+    dropping = [item.name for item in schema if item.missing == "drop"]
+    if dropping and people is None and panel.needs_memory:
+        raise InputError(
+            f"records whose {dropping[0]!r} is missing are left out, so that row i is not the same person in "
+            "every round; name everybody with `people` (--id)."
+        )
     records = table.codes()[:, [table.schema.index(name) for name in schema.names]]
     return panel_reports(panel, number, records, people, memory, seed=seed)
 

@@ -11,7 +11,8 @@ from sidelight.mechanisms.longitudinal.batches import unlimited_budget as unlimi
 from sidelight.mechanisms.longitudinal.crowd import crowd_memos as crowd_memos
 from sidelight.mechanisms.longitudinal.crowd import memo_mechanism as memo_mechanism
 from sidelight.mechanisms.longitudinal.crowd import sent_again as sent_again
-from sidelight.mechanisms.longitudinal.crowd import shared_variance as shared_variance
+from sidelight.mechanisms.longitudinal.crowd import memo_parameters as memo_parameters
+from sidelight.mechanisms.longitudinal.crowd import shared_rates as shared_rates
 from sidelight.mechanisms.longitudinal.device import Device as Device, recalled_of_all as recalled_of_all
 from sidelight.mechanisms.longitudinal.device import simulate_rounds as simulate_rounds
 from sidelight.mechanisms.longitudinal.memory import KeyedMemory as KeyedMemory, Memory as Memory

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sidelight.foundation.arrays import AnyCodes, Array, Words
+from sidelight.foundation.arrays import AnyCodes, Words
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.mechanisms.checks import check_codes
+from sidelight.mechanisms.hashing import Hashing
 from sidelight.mechanisms.kept import Kept
 from sidelight.mechanisms.longitudinal.device import memo_channel
 from sidelight.mechanisms.longitudinal.memory import BLOCK_WORDS, Topic
@@ -31,8 +32,14 @@ def memo_mechanism(mechanism: Mechanism) -> Kept:
     )
 
 
-def shared_variance(mechanism: Mechanism, frequencies: Array) -> Array:
-    """Return the memo's part of the variance of one person's estimates, averaged over these frequencies.
+def memo_parameters(mechanism: Mechanism) -> dict[str, int]:
+    """Return the parameters by which a plan names the mechanism of the response that is kept, on its own."""
+    stored = memo_mechanism(mechanism)
+    return {"g": stored.buckets} if isinstance(stored, Hashing) else {}
+
+
+def shared_rates(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the memo's part of the variance of one person's estimate of a value: of another's, of the own.
 
     The memo marks the true value with probability p1 and another with q1, and a report's expectation moves
     by p2 - q2 with the mark. So of the estimate, whose gap is (p1-q1)(p2-q2), the memo's part varies by
@@ -42,7 +49,7 @@ def shared_variance(mechanism: Mechanism, frequencies: Array) -> Array:
     """
     kept = memo_mechanism(mechanism)
     none, full = (float(np.max(kept.variance(1, share))) for share in (0.0, 1.0))
-    return np.asarray(none + (full - none) * frequencies)
+    return none, full
 
 
 def crowd_memos(
@@ -57,28 +64,37 @@ def crowd_memos(
         raise invalid("codes", f"one for each of {len(secrets)} secrets", f"{len(values)} codes")
     channel, name = memo_channel(stored, attribute), attribute.name
     count, rows = stored.shared_words, len(values)
-    shared = crowd_words(secrets, [Topic("shared", channel, name, epoch, "")] * rows, count)
-    own = stored.subjects(values, shared) if count else [""] * rows
-    told = [said or attribute.values[code] for said, code in zip(own, values.tolist(), strict=True)]
-    topics = {said: Topic("response", channel, name, epoch, said) for said in set(told)}
-    words = crowd_words(secrets, [topics[said] for said in told], stored.memo_words)
+    shared = np.zeros((rows, 0), dtype=np.uint64)
+    own = [attribute.values[code] for code in values.tolist()]
+    if count:
+        shared = crowd_words(secrets, [""] * rows, {"": Topic("shared", channel, name, epoch, "")}, count)
+        told = stored.subjects(values, shared)
+        own = [said or value for said, value in zip(told, own, strict=True)]
+    topics = {said: Topic("response", channel, name, epoch, said) for said in set(own)}
+    words = crowd_words(secrets, own, topics, stored.memo_words)
     return stored.made_of_all(values, words, shared)
 
 
-def crowd_words(secrets: Sequence[bytes], topics: Sequence[Topic], count: int) -> Words:
-    """Return the first words of a topic under each secret, as `keyed_words` has them, (secrets, count)."""
+def crowd_words(
+    secrets: Sequence[bytes], subjects: Sequence[str], topics: Mapping[str, Topic], count: int
+) -> Words:
+    """Return the first words of each subject's topic under its secret, as `keyed_words` has them.
+
+    Their shape is (secrets, count).
+    """
     blocks = -(-count // BLOCK_WORDS)
     # Most people share few topics, which need not be encoded for each of them.
     starts = {
-        topic: [i.to_bytes(4, "big") + topic.encoded() for i in range(1, blocks + 1)] for topic in set(topics)
+        said: [i.to_bytes(4, "big") + topic.encoded() for i in range(1, blocks + 1)]
+        for said, topic in topics.items()
     }
     digest = hmac.digest
-    made = b"".join(
+    made = b"".join([
         digest(secret, start, "sha256")
-        for secret, topic in zip(secrets, topics, strict=True)
-        for start in starts[topic]
-    )
-    words = np.frombuffer(made, dtype="<u8").astype(np.uint64)
+        for secret, said in zip(secrets, subjects, strict=True)
+        for start in starts[said]
+    ])  # fmt: skip
+    words = np.frombuffer(made, dtype="<u8").astype(np.uint64, copy=False)
     return words.reshape(len(secrets), blocks * BLOCK_WORDS)[:, :count]
 
 
