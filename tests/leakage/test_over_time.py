@@ -430,6 +430,16 @@ def test_epochs_cost_what_their_reports_of_one_value_cost() -> None:
     assert found.rounds[4].value == pytest.approx(largest_ratio(rows / rows.sum(axis=1, keepdims=True)))
 
 
+def test_an_epoch_that_the_plan_does_not_fill_says_nothing_of_unlimited_rounds() -> None:
+    chain = Chain.stated([[0.7, 0.3], [0.4, 0.6]], schema=COIN)
+    four, ten = (released(COIN, "grr", 0.2, times) for times in (4, 10))
+    assert leakage_over_time(chain, four, "A", epoch=10).unlimited is None
+    assert leakage_over_time(chain, four, "A", epoch=10**12).unlimited is None
+    whole = leakage_over_time(chain, ten, "A", epoch=10)
+    assert whole.unlimited is not None
+    assert whole.unlimited >= whole.worst.value
+
+
 def shifting() -> Chain:
     """Return the chain of two coins, of which the older is dropped in each round and a new one joins."""
     rows = np.zeros((4, 4))

@@ -167,7 +167,7 @@ def _distributions(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array
     if array.shape != shape:
         raise invalid(name, f"probabilities of shape {shape}, by the states", array.shape)
     if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise invalid(name, "probabilities", array.min())
+        raise invalid(name, "probabilities", float(array.min()))
     sums = np.atleast_1d(array.sum(axis=-1))
     if (gaps := np.abs(sums - 1)).max() > _TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 in each row", float(sums[gaps.argmax()]))
