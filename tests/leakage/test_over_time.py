@@ -440,6 +440,13 @@ def test_an_epoch_that_the_plan_does_not_fill_says_nothing_of_unlimited_rounds()
     assert whole.unlimited >= whole.worst.value
 
 
+def test_a_chain_with_a_state_still_to_come_is_not_steady() -> None:
+    rows = [[0.5, 0.5 - 1e-10, 1e-10], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    chain = Chain(plain_schema([("A", 3)]), np.array([0.5, 0.5, 0.0]), np.array(rows))
+    assert not chain.is_steady
+    assert chain_limit(chain, 0.5) is None
+
+
 def shifting() -> Chain:
     """Return the chain of two coins, of which the older is dropped in each round and a new one joins."""
     rows = np.zeros((4, 4))

@@ -120,8 +120,9 @@ class Chain:
 
     @property
     def is_steady(self) -> bool:
-        """Whether every round is like the first one."""
-        return bool(np.abs(self.start @ self.transition - self.start).max() <= _TOLERANCE)
+        """Whether every round is like the first one: also, that no state is possible in later ones alone."""
+        then = self.start @ self.transition
+        return bool(((then > 0) == (self.start > 0)).all() and np.abs(then - self.start).max() <= _TOLERANCE)
 
     def unrolled(self, times: int) -> Belief:
         """Return the belief about every attribute in every round, called "name at 1", "name at 2", and so on.
