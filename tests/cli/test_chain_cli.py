@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,36 @@ def test_limits_are_judged_where_values_change_too(folder: Path, run):
     assert "the limit of smoker is not certified to be kept, whatever is said of" in shown.out
     page = (folder / "audit.html").read_text("utf-8")
     assert "<h2>Values that change</h2>" in page
+
+
+@pytest.mark.usefixtures("folder")
+def test_figures_with_budgets_beyond_the_chain_are_not_called_exact(run):
+    (item,) = told(run, "--chain", "chain.toml", "--delta", "0.05", "--seed", "1")["changing"]
+    assert [one["kind"] for one in item["rounds"]] == ["exact"] * 4
+    for figure in (item["at_delta"], item["worst"]):
+        assert figure["kind"] == "certified"
+        assert "all budgets beyond the chain" in figure["method"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_figure_at_delta_decides_only_where_it_is_asked_to(run):
+    options = ("--chain", "chain.toml", "--delta", "0.05", "--seed", "1", "--limit", "1.1")
+    outcomes = {}
+    for decider in ("table", "report"):
+        result = told(run, *options, "--decide-by", decider)
+        assert result["changing"][0]["at_delta"]["value"] < 1.1 < result["changing"][0]["worst"]["value"]
+        outcomes[decider] = result["changing"][0]["outcome"]
+    assert outcomes == {"table": "within", "report": "not certified"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_the_chain_does_not_say_is_named(run):
+    plan = sl.Plan.read("plan.toml")
+    many = (replace(plan.releases[0], times=25), plan.releases[1])
+    replace(plan, releases=many).write("long.toml")
+    shown = run("audit", "people.csv", "long.toml", "--chain", "chain.toml", "--delta", "0.05", "--seed", "1")
+    assert "The chain says nothing about x: what is said of them holds for values that" in shown.out
+    assert "Values that change have figures at delta for 24 rounds at most" in shown.out
 
 
 def test_a_panel_is_counted_and_its_figures_are_of_a_model(folder: Path, run):

@@ -388,6 +388,33 @@ def test_certificates_of_drawn_paths_are_not_below_the_truth() -> None:
     assert below < 13
 
 
+def test_a_secret_that_has_one_value_in_a_round_is_told_nothing_of() -> None:
+    chain = Chain.stated([[0.9, 0.1], [0.2, 0.8]], [1.0, 0.0], COIN)
+    found = leakage_over_time_at(chain, released(COIN, "l-grr", 2.0, 12), "A", 1, 0.02, draws=200, seed=1)
+    assert found.value == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_states_that_cannot_occur_are_not_drawn() -> None:
+    schema = plain_schema([("A", 3)])
+    rows = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    chain = Chain.stated(rows, [0.5, 0.5, 0.0], schema)
+    releases = {"A": sl.Release(schema["A"], "l-grr", 2.0, 4)}
+    sampler = PathSampler.of(chain, releases, "A", 3, 64, seed=1)
+    assert sampler is not None
+    assert math.isfinite(certified_paths(sampler, 64, 0.2, 0.5)[0])
+
+
+def test_a_likelihood_that_a_double_does_not_hold_counts_as_telling_everything() -> None:
+    chain = Chain(COIN, np.array([1.0, 5e-324]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    releases = {"A": sl.Release(COIN["A"], "l-grr", 2.0, 4)}
+    sampler = PathSampler.of(chain, releases, "A", 1, 400, seed=1)
+    assert sampler is not None
+    drawn = sampler.block(0, 400, 0.0).ratios[1, 0]
+    assert (drawn.tail == math.inf).all()
+    assert len(drawn.tail) == drawn.count
+
+
 def test_epochs_cost_what_their_reports_of_one_value_cost() -> None:
     chain = Chain.stated([[0.7, 0.3], [0.4, 0.6]], schema=COIN)
     plan = released(COIN, "l-grr", 2.0, 10, first=1.0)
@@ -401,6 +428,23 @@ def test_epochs_cost_what_their_reports_of_one_value_cost() -> None:
     joint = chain.start[:, None, None] * step[:, :, None] * step[None]
     rows = np.einsum("abc,ax,by,cz->bxyz", joint, *laws).reshape(2, -1)
     assert found.rounds[4].value == pytest.approx(largest_ratio(rows / rows.sum(axis=1, keepdims=True)))
+
+
+def test_an_epoch_that_the_plan_does_not_fill_says_nothing_of_unlimited_rounds() -> None:
+    chain = Chain.stated([[0.7, 0.3], [0.4, 0.6]], schema=COIN)
+    four, ten = (released(COIN, "grr", 0.2, times) for times in (4, 10))
+    assert leakage_over_time(chain, four, "A", epoch=10).unlimited is None
+    assert leakage_over_time(chain, four, "A", epoch=10**12).unlimited is None
+    whole = leakage_over_time(chain, ten, "A", epoch=10)
+    assert whole.unlimited is not None
+    assert whole.unlimited >= whole.worst.value
+
+
+def test_a_chain_with_a_state_still_to_come_is_not_steady() -> None:
+    rows = [[0.5, 0.5 - 1e-10, 1e-10], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    chain = Chain(plain_schema([("A", 3)]), np.array([0.5, 0.5, 0.0]), np.array(rows))
+    assert not chain.is_steady
+    assert chain_limit(chain, 0.5) is None
 
 
 def shifting() -> Chain:

@@ -314,6 +314,31 @@ def test_what_counts_no_more_is_forgotten_but_for_the_latest_round(tmp_path: Pat
         assert ledger.reserve(memo, lambda m: m.held("b", "0", "blue").encode(), now=9 * DAY) == b"red"
 
 
+def test_a_memo_keeps_its_budget_however_long_ago_it_was_charged(tmp_path: Path):
+    with new(tmp_path / "x", Limit.of(1.0, Window.sliding(days=3))) as ledger:
+        for day in range(9):
+            charge = Charge.of("b", "c", 0.2, str(day // 3))
+            ask(ledger, Question("memo", day, (charge,)), now=day * DAY)
+        ledger.compact()
+        assert [answer.question.round for answer in ledger.answers] == [2, 5, 6, 7, 8]
+        cheaper = Question("other", 0, (Charge.of("b", "c", 0.01, "0"),))
+        with pytest.raises(InputError, match=r"the same memo was charged 0\.2 before"):
+            ask(ledger, cheaper, now=9 * DAY)
+
+
+def test_a_ledger_that_was_moved_is_not_compacted_into_two(tmp_path: Path):
+    for beside in (False, True):
+        path, moved = tmp_path / f"x{beside}", tmp_path / f"moved{beside}"
+        with worked(path) as ledger:
+            path.rename(moved)
+            if beside:
+                path.write_text("another file")
+            with pytest.raises(InputError, match="was moved while it was open"):
+                ledger.compact()
+        assert (path.read_text() == "another file") if beside else not path.exists()
+        Ledger.open(moved, PERSON).close()
+
+
 def test_a_ledger_may_be_compacted_again_and_again(tmp_path: Path):
     heads = []
     with worked(tmp_path / "x") as ledger:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sidelight.auditing.compute import check_plan
 from sidelight.auditing.result import Audit
-from sidelight.auditing.verdict import Outcome, keeps, outcome_of
+from sidelight.auditing.verdict import AT_DELTA, Outcome, keeps, outcome_of
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.progress import track
 from sidelight.leakage import Bound, Leakage
@@ -17,7 +17,7 @@ from sidelight.leakage.over_time import Chain, OverTime, leakage_over_time, leak
 from sidelight.mechanisms.longitudinal import instant_budget
 from sidelight.plan import Plan, Release
 
-_MOST_TOLD = 24
+MOST_TOLD = 24
 """Of so many rounds there are figures at delta: each has draws of its own."""
 
 
@@ -29,13 +29,16 @@ class Changing:
         over_time: the figures of each round, through the attributes of the chain.
         beyond: what reports of other attributes add at most: their whole budgets.
         limit: how much may leak; None where nobody has set a limit.
-        at_delta: the largest figure at delta over all rounds, with what lies beyond; None if not asked for.
+        at_delta: the largest figure at delta over all rounds, with what lies beyond; None if not asked for
+            or where rounds are too many.
+        decides_at_delta: whether the limit is to be kept at delta, not in the worst case.
     """
 
     over_time: OverTime
     beyond: float
     limit: float | None
     at_delta: Bound | None = None
+    decides_at_delta: bool = False
 
     @property
     def worst(self) -> Leakage:
@@ -43,10 +46,8 @@ class Changing:
         worst = self.over_time.worst
         if not self.beyond:
             return worst
-        method = f"{worst.upper.method}, and all budgets beyond the chain"
-        kind: Claim = "model" if worst.upper.kind == "model" else "certified"
         lower = worst.lower if worst.lower.kind != "exact" else replace(worst.lower, kind="lower")
-        return replace(worst, lower=lower, upper=Bound(worst.upper.value + self.beyond, kind, method))
+        return replace(worst, lower=lower, upper=_with_budgets(worst.upper, self.beyond))
 
     @property
     def unlimited(self) -> float | None:
@@ -57,11 +58,13 @@ class Changing:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether the limit is kept: at delta where there is a figure, else in the worst case."""
-        if self.limit is not None and self.at_delta is not None and keeps(self.at_delta.value, self.limit):
-            return "within"
+        """Whether the limit is kept, at delta or in the worst case, as it is decided."""
         told = outcome_of(self.worst, self.limit)
-        return "not certified" if told == "exceeded" and self.at_delta is not None else told
+        if self.limit is None or not self.decides_at_delta:
+            return told
+        if self.at_delta is not None and keeps(self.at_delta.value, self.limit):
+            return "within"
+        return "not certified" if told == "exceeded" else told
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
@@ -105,8 +108,9 @@ def with_chain(audit: Audit, chain: Chain, *, epoch: int | None = None, seed: in
     told = []
     for secret in track(secrets, "values that change"):
         found = leakage_over_time(chain, plan, secret, epoch=epoch)
-        item = Changing(found, beyond, audit.plan.limit_of(secret))
-        if audit.delta is not None and len(found.rounds) <= _MOST_TOLD:
+        limit, at_delta = audit.plan.limit_of(secret), audit.decide_by in AT_DELTA
+        item = Changing(found, beyond, limit, decides_at_delta=at_delta)
+        if audit.delta is not None and len(found.rounds) <= MOST_TOLD:
             item = replace(item, at_delta=_at_delta(item, chain, plan, audit.delta, seed))
         told.append(item)
     return replace(audit, changing=tuple(told))
@@ -129,5 +133,12 @@ def _at_delta(item: Changing, chain: Chain, plan: Plan, delta: float, seed: int 
         leakage_over_time_at(chain, plan, found.secret, time, delta, epoch=found.epoch, seed=seed)
         for time in rounds
     ]
-    largest = max(figures, key=lambda bound: bound.value)
-    return replace(largest, value=largest.value + item.beyond)
+    return _with_budgets(max(figures, key=lambda bound: bound.value), item.beyond)
+
+
+def _with_budgets(bound: Bound, beyond: float) -> Bound:
+    """Return what is revealed at most where reports of these budgets are added."""
+    if not beyond:
+        return bound
+    kind: Claim = "certified" if bound.kind == "exact" else bound.kind
+    return Bound(bound.value + beyond, kind, f"{bound.method}, and all budgets beyond the chain")

@@ -49,7 +49,7 @@ class Book:
     last: int = 0  # the latest time
     heads: tuple[str, ...] = ()  # of the lines that were there before the file was compacted
     _latest: dict[str, Question] = field(default_factory=dict)  # of each task
-    _memos: dict[tuple[str, str, str], Charge] = field(default_factory=dict)
+    _memos: dict[tuple[str, str, str], tuple[Charge, Question]] = field(default_factory=dict)  # last used
 
     def __post_init__(self) -> None:
         self.last = self.opening.opened
@@ -79,9 +79,9 @@ class Book:
         self._check_round(question)
         for charge in question.charges:
             before = self._memos.get(charge.memo) if charge.memo else None
-            if before is not None and before.units != charge.units:
+            if before is not None and before[0].units != charge.units:
                 raise InputError(
-                    f"{question} charges {charge}, and the same memo was charged {shown(before.units)} "
+                    f"{question} charges {charge}, and the same memo was charged {shown(before[0].units)} "
                     "before; a channel has one budget."
                 )
 
@@ -140,13 +140,16 @@ class Book:
         self.answers[question.key] = answer
         self.last = answer.time
         self._latest[question.task] = question
-        self._memos.update({charge.memo: charge for charge in question.charges if charge.memo})
+        self._memos.update({charge.memo: (charge, question) for charge in question.charges if charge.memo})
 
     def is_settled(self, answer: Answer) -> bool:
-        """Whether nothing that may come depends on an answer: it counts no more, and is not the latest."""
-        if answer.state not in ("acknowledged", "withdrawn") or self._latest[answer.question.task].key == (
-            answer.question.key
-        ):
+        """Whether nothing that may come depends on an answer: it counts no more, and no check needs it.
+
+        Needed are the latest of each task, and the latest that used a memo, whose budget stays the same.
+        """
+        memos = (self._memos[charge.memo][1] for charge in answer.question.charges if charge.memo)
+        needed = {question.key for question in (self._latest[answer.question.task], *memos)}
+        if answer.state not in ("acknowledged", "withdrawn") or answer.question.key in needed:
             return False
         windows = [limit.window for limit in self.opening.limits]
         ends = [window.leaves(answer.time, self.opening.opened) for window in windows]

@@ -1,8 +1,9 @@
 """A ledger's file made short again: what nothing to come depends on is left out.
 
 Reports that arrived, and the steps of their sending, go; so do rounds that count in no window any more, but
-for the latest of each task, after which only later rounds may follow. What stays has the same order. All
-frozen values stay: one that is frozen anew would be another. A file that was compacted is of version 2.
+for the latest of each task, after which only later rounds may follow, and the latest that used a memo, whose
+budget stays the same. What stays has the same order. All frozen values stay: one that is frozen anew would
+be another. A file that was compacted is of version 2.
 """
 
 from __future__ import annotations

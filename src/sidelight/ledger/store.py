@@ -103,7 +103,10 @@ class FileStore(Store):
 
     def replace(self, content: bytes) -> None:
         """Write a file beside it, locked before it gets the name, see `Store.replace`."""
-        if os.fstat(self._handle).st_nlink > 1:
+        own = os.fstat(self._handle)
+        if not (self._path.exists() and os.path.samestat(own, self._path.stat())):
+            raise InputError(f"{self.label} was moved while it was open; close it, and open it where it is.")
+        if own.st_nlink > 1:
             raise InputError(
                 f"{self.label} has a second name, under which the old file would stay; remove it."
             )

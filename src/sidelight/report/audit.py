@@ -177,7 +177,7 @@ def notes(audit: Audit, table: Table) -> list[str]:
     said = [f"For an adversary who keeps {kept} and knows {known} of {table.source.label} ({size})."]
     said += _deciding(audit)
     said += repeated.repeated_notes(audit.repeated)
-    said += repeated.changing_notes(audit.changing)
+    said += repeated.changing_notes(audit)
     said += table.notes()
     said += weak_budgets({name: channel.epsilon for name, channel in audit.plan.channels().items()})
     items, sure, least = audit.secrets.values(), audit.confidence, audit.min_support

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sidelight.auditing import Changing
+from sidelight.auditing import Audit, Changing
+from sidelight.auditing.changing import MOST_TOLD
 from sidelight.leakage.over_time import Linking, Repetition
 from sidelight.plan import Plan
 from sidelight.report.wording import decimals
@@ -73,8 +74,9 @@ def changing_cells(item: Changing) -> list[str]:
     ]  # fmt: skip
 
 
-def changing_notes(items: Sequence[Changing]) -> list[str]:
-    """Say what the figures of values that change are of."""
+def changing_notes(audit: Audit) -> list[str]:
+    """Say what the figures of values that change are of, and of what there are none."""
+    items = audit.changing
     if not items:
         return []
     epoch = items[0].over_time.epoch
@@ -93,6 +95,14 @@ def changing_notes(items: Sequence[Changing]) -> list[str]:
             f"Reports of attributes that the chain does not have add their whole budgets, "
             f"{decimals(items[0].beyond)} in all."
         )
+    outside = [name for name in audit if name not in {item.over_time.secret for item in items}]
+    if outside:
+        said.append(
+            f"The chain says nothing about {', '.join(outside)}: what is said of them holds for values that "
+            "stay the same."
+        )
+    if audit.delta is not None and items[0].at_delta is None:
+        said.append(f"Values that change have figures at delta for {MOST_TOLD} rounds at most; here is none.")
     return said
 
 

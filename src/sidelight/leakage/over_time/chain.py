@@ -120,8 +120,9 @@ class Chain:
 
     @property
     def is_steady(self) -> bool:
-        """Whether every round is like the first one."""
-        return bool(np.abs(self.start @ self.transition - self.start).max() <= _TOLERANCE)
+        """Whether every round is like the first one: also, that no state is possible in later ones alone."""
+        then = self.start @ self.transition
+        return bool(((then > 0) == (self.start > 0)).all() and np.abs(then - self.start).max() <= _TOLERANCE)
 
     def unrolled(self, times: int) -> Belief:
         """Return the belief about every attribute in every round, called "name at 1", "name at 2", and so on.
@@ -167,7 +168,7 @@ def _distributions(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array
     if array.shape != shape:
         raise invalid(name, f"probabilities of shape {shape}, by the states", array.shape)
     if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise invalid(name, "probabilities", array.min())
+        raise invalid(name, "probabilities", float(array.min()))
     sums = np.atleast_1d(array.sum(axis=-1))
     if (gaps := np.abs(sums - 1)).max() > _TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 in each row", float(sums[gaps.argmax()]))

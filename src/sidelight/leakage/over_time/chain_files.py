@@ -63,6 +63,8 @@ def _stated(parsed: _ChainFile, schema: Schema) -> Chain:
 def _counted(parsed: _ChainFile, schema: Schema, folder: Path) -> Chain:
     if not parsed.attributes or parsed.values or parsed.start is not None:
         raise InputError("a `panel` goes with the `attributes` that change, and with a `smoothing` alone.")
+    if len(parsed.panel or []) < 2:
+        raise InputError("a `panel` has two tables or more, one of each round.")
     own = _selected(schema, parsed.attributes)
     tables = [read(folder / name, columns=list(own.names), schema=own) for name in parsed.panel or []]
     return Chain.from_panel(tables, smoothing=parsed.smoothing)

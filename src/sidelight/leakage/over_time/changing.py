@@ -57,7 +57,7 @@ class OverTime:
         secret: the attribute.
         rounds: the leakage about its value in round 1, 2 and so on, also where it is frozen and not reported.
         recursion: what budgets alone say about the state of each round.
-        unlimited: what budgets alone say of unlimited rounds; None where rounds are not alike.
+        unlimited: what budgets alone say of unlimited rounds; None where rounds or epochs are not alike.
         epoch: for how many rounds the value is frozen; None where every round reports the value of the day.
     """
 
@@ -85,7 +85,8 @@ def leakage_over_time(chain: Chain, plan: Plan, secret: str, *, epoch: int | Non
     question = _Question.of(chain, plan, secret, epoch)
     recursion = chain_recursion(chain, question.budgets)
     spent = question.budgets[:: question.length]
-    limit = chain_limit(chain, spent[0], question.length) if len(set(spent)) == 1 else None
+    is_even = question.has_whole_epoch and len(set(spent)) == 1
+    limit = chain_limit(chain, spent[0], question.length) if is_even else None
     named = tuple(
         _no_more(leakage, bound, chain.is_model)
         for leakage, bound in zip(question.rounds(), recursion.totals, strict=True)
@@ -165,6 +166,11 @@ class _Question:
     def length(self) -> int:
         """How many rounds there are from one value that is reported to the next."""
         return self.epoch or 1
+
+    @property
+    def has_whole_epoch(self) -> bool:
+        """Whether the reports of the first epoch are as many as those of every one if rounds never end."""
+        return all(item.times >= self.length for item in self.planned.values())
 
     @property
     def has_memory(self) -> bool:

@@ -31,6 +31,8 @@ _MOST_WORK = 1 << 35
 """So many products are summed: a minute or so."""
 _CELLS = 1 << 22
 _ROUNDING = 2.0**-52
+_LEAST = 1e-280
+"""Likelihoods below it, beside one of about 1, may have lost digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,9 +223,9 @@ class PathSampler:
         for t in range(self.rounds - 1, self.time - 1, -1):
             after = _scaled(emitted(t) * after) @ self.chain.transition.T
         joint = np.einsum("dts,t->ds", np.broadcast_to(before * after, before.shape), self.tables[1])
-        told = joint @ np.eye(len(self.shares))[self.secret]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(told[:, self.possible]) - np.log(self.shares[self.possible]))
+        told = (joint @ np.eye(len(self.shares))[self.secret])[:, self.possible]
+        # A likelihood that fell out of a double's range is not known: ratios with it count as infinite.
+        return np.asarray(np.log(np.where(told < _LEAST, np.nan, told)) - np.log(self.shares[self.possible]))
 
 
 def certified_paths(sampler: PathSampler, draws: int, delta: float, beta: float) -> tuple[float, int]:
@@ -231,6 +233,8 @@ def certified_paths(sampler: PathSampler, draws: int, delta: float, beta: float)
 
     Draws come in blocks, of which each settles the stakes on the next (`leakage.totals.certificate`).
     """
+    if len(sampler.possible) < 2:  # nothing to be told from
+        return 0.0, 0
     reach = [max(1, draws // share) for share in (16, 8, 4, 2, 1)]
     drawn = Draws((sampler.block(0, reach[0], 0.0).ratios,), draws, 0.0)
     for start, count in track(list(zip(reach, np.diff(reach).tolist(), strict=False)), "paths"):
@@ -246,6 +250,6 @@ def _scaled(parts: Array) -> Array:
 def _chosen(rows: Array, places: NDArray[Any], coins: np.random.Generator) -> NDArray[Any]:
     """Return one column for each place, drawn by its row."""
     steps = np.cumsum(rows, axis=1)
-    steps /= steps[:, -1:]
+    steps /= np.where(steps[:, -1:] > 0, steps[:, -1:], 1.0)  # of what cannot occur, nothing is drawn
     words = coins.random(len(places))
     return np.asarray((steps[places, :-1] <= words[:, None]).sum(axis=1))
