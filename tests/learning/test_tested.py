@@ -54,6 +54,12 @@ def test_records_that_are_alone_are_counted() -> None:
     assert limit.auc is None, "too few people for an AUC"
 
 
+def test_a_limit_without_loss_is_not_below_zero() -> None:
+    codes = np.array([[0], [1], [2]], dtype=np.uint16)
+    limit = limit_of(LabelledRows(codes, np.array([0, 1, 0], dtype=np.uint16), (3,), 2))
+    assert f"{limit.log_loss:.4f}" == "0.0000"
+
+
 @pytest.mark.parametrize("depth", [None, 3])
 def test_the_unprotected_model_is_scikit_learns(depth: int | None) -> None:
     rows, *_ = labelled_rows(clinic(3000), "condition")
