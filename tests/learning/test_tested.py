@@ -122,3 +122,13 @@ def test_a_model_file_without_the_measures_is_still_read(weak: Learnt, tmp_path)
     path = tmp_path / "old.json"
     path.write_text(json.dumps(content))
     assert read_model(path).fits([2] * 12, 2)
+
+
+def test_the_interval_of_a_log_loss_is_not_below_zero() -> None:
+    likely = np.full((200, 2), [1.0, 0.0])
+    likely[0] = [0.9, 0.1]
+    truth = np.zeros(200, dtype=np.intp)
+    truth[1:20], likely[1:20] = 1, [0.0, 1.0]
+    loss = measure(likely, truth, ["a", "b"], likely.argmax(axis=1)).log_loss
+    assert f"{loss.lower:.4f}" == "0.0000"
+    assert loss.lower < loss.value < loss.upper
