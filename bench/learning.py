@@ -101,6 +101,7 @@ def label_only(name: str, epsilon: float, split: int) -> dict[str, float]:
     others = people.columns(test)
     likely = {"ours": found(others)}
     likely |= {part: found.parts[part](others) for part in ("logistic", "boosting")}
+    likely["mean"] = (likely["logistic"] + likely["boosting"]) / 2
     likely["bayes, debiased"] = _plain_bayes(rows[train], targets).probabilities(others.codes)
     truth = rows.labels[test]
     return {part: auc(value, truth) for part, value in likely.items()}

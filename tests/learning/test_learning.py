@@ -430,6 +430,11 @@ def test_the_command_fails_where_the_promise_is_not_kept(run, table: Path) -> No
         (["--label", "label", "--omega", "0.9", "--confidence", "0.9"], "--confidence is that of a learnt"),
         (["--label", "label", "--protocol", "basic", "--confidence", "0.9"], "--confidence is that of a"),
         (["--label", "label", "--report", "model.pdf"], "must end in .html"),
+        (["--label", "label", "--model", "tree", "--budgets", "closed"], "--budgets is for answers in every"),
+        (
+            ["--label", "label", "--model", "tree", "--secret", "label", "--scheme", "turns"],
+            "--scheme is for trees of reports of both",
+        ),
         (["--label", "label", "--omega", "0.3"], "since the likeliest of 3 values"),
     ],
 )

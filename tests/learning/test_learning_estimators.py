@@ -21,6 +21,7 @@ from sidelight.learning.estimators import (
 )
 from sidelight.learning.participants import answer
 from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
+from sidelight.schema import categorical
 
 NEEDS_MORE = {"check_array_api_input", "check_pipeline_consistency"}
 """Skipped by scikit-learn itself: no array library to test with; noise without a seed differs each time."""
@@ -152,6 +153,24 @@ def test_real_reports_are_learnt_from() -> None:
     tree.fit_reports(state, attributes, ["no", "yes"])
     assert tree.score(test, truth) > 0.7
     assert "colour" in tree.text() or "size" in tree.text()
+
+
+@pytest.mark.parametrize("secret", ["label", "attributes"])
+def test_the_promise_of_real_reports_is_about_what_is_secret(secret) -> None:
+    attributes = [categorical("colour", ["red", "blue"])]
+    codes = np.random.default_rng(1).integers(0, 2, size=(500, 1)).astype(np.uint16)
+    rows = LabelledRows(codes, codes[:, 0], (2,), 2)
+    settings = LabelSettings(2.0, secret=secret)
+    reports = gather(rows, [make_response(settings, 2, 2, Omega.given(1.0, 2))], seed=1)
+    model = PrivateNaiveBayes(2.0, secret=secret).fit_reports(reports, attributes, ["no", "yes"])
+    assert 1.9 < model.promise_ <= 2.0
+    assert PrivateNaiveBayes(2.0).fit_reports(reports, attributes, ["no", "yes"]).promise_ == np.inf
+
+
+def test_a_constant_column_has_nothing_to_hide() -> None:
+    train = np.column_stack([np.arange(100) % 2, np.ones(100)])
+    with pytest.raises(InputError, match="column 'x1' is constant and has nothing to hide"):
+        PrivateNaiveBayes(secret="attributes").fit(train, train[:, 0].astype(int))
 
 
 def test_a_value_that_many_share_has_a_bin_of_its_own() -> None:

@@ -142,14 +142,45 @@ def test_real_reports_are_learnt_from() -> None:
     assert model.score(*products(500, 6)) > 0.75
     with pytest.raises(InputError, match="one report for each record, got 2000 and 1999"):
         PrivateLabels(forest, epsilon=2.0).fit_reports(train[:-1], reports, classes)
-    with pytest.raises(InputError, match="at least two classes"):
-        PrivateLabels(forest).fit_reports(train, reports, ["no"])
+    for classes in (["no"], ["no", "no"], [["no", "yes"]]):
+        with pytest.raises(InputError, match="at least two classes"):
+            PrivateLabels(forest).fit_reports(train, reports, classes)
+
+
+def test_the_statement_is_of_the_attributes_as_they_are_sent() -> None:
+    """Bins would say less: a number of its own tells the label of everyone."""
+    numbers = np.arange(400.0)[:, None]
+    labels = np.where(np.arange(400) % 2 == 0, "yes", "no")
+    model = PrivateLabels(epsilon=1.0, folds=2, bins=2, random_state=1).fit(numbers, labels)
+    assert model.statement_.labeldp == np.inf
+    assert model.statement_.leakage <= 1.0
+    named = np.array([["a", 1], ["a", 1], ["b", 2], ["b", 2]] * 50, dtype=object)
+    other = np.array(["yes", "no", "yes", "no"] * 50)
+    forest = RandomForestClassifier(5, random_state=0)
+    only = np.array([[0], [0], [1], [1]] * 50)
+    said = PrivateLabels(forest, epsilon=1.0, random_state=1).fit(only, other).statement_
+    assert said.labeldp == pytest.approx(1.0), "attributes that say nothing add nothing"
+    default = PrivateLabels(epsilon=1.0, folds=2, random_state=1).fit(named, other)
+    assert default.statement_.labeldp == pytest.approx(1.0)
+
+
+def test_no_label_becomes_impossible() -> None:
+    train, labels = products(2000, 8)
+    for estimator in (None, RandomForestClassifier(20, min_samples_leaf=5, random_state=0)):
+        model = PrivateLabels(estimator, epsilon=1.0, folds=2, random_state=1).fit(train, labels)
+        for part in model.model_.parts.values():
+            likely = part(model._columns(train))
+            assert likely.min() > 0
+            assert likely.sum(axis=1) == pytest.approx(1.0)
 
 
 def test_bad_input_says_what_to_change() -> None:
     train, labels = products(200, 7)
-    with pytest.raises(InputError, match="RidgeClassifier gives no probabilities"):
-        PrivateLabels(RidgeClassifier(), random_state=1).fit(train, labels).predict(train)
+    for odd in ("logistic", LogisticRegression, RidgeClassifier(), 3, [LogisticRegression(), None]):
+        with pytest.raises(
+            InputError, match="`estimator` must be a classifier of scikit-learn with predict_p"
+        ):
+            PrivateLabels(odd).fit(train, labels)
     with pytest.raises(InputError, match="KNeighborsClassifier takes no sample weights"):
         PrivateLabels(KNeighborsClassifier(), method="weights").fit(train, labels)
     with pytest.raises(InputError, match="`method` must be one of"):
@@ -167,8 +198,10 @@ def test_bad_input_says_what_to_change() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_contract_of_scikit_learn() -> None:
-    results = check_estimator(PrivateLabels(LogisticRegression(), random_state=1), on_fail=None, on_skip=None)
+@pytest.mark.parametrize("estimator", [LogisticRegression(), pytest.param(None, marks=pytest.mark.deep)])
+def test_the_contract_of_scikit_learn(estimator) -> None:
+    checked = PrivateLabels(estimator, folds=2, random_state=1)
+    results = check_estimator(checked, on_fail=None, on_skip=None)
     assert [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"] == []
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= NEEDS_MORE
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from sidelight.learning.learnt import checked_kind, learn, read_model
 from sidelight.learning.private_labels import PrivateLabels
 from sidelight.learning.tables import TableEstimate, shrunken_shares, shrunken_tables, table_around
 from sidelight.learning.tree_rounds import TreeRounds, TreeSettings
+from sidelight.mechanisms.reports import Reports
 from sidelight.sources import clinic
 
 PRIOR = np.array([0.3, 0.7])
@@ -106,12 +109,19 @@ def test_a_guess_that_the_reports_belie_counts_for_little() -> None:
 
 
 def test_values_beside_public_labels_are_estimated_without_bias() -> None:
-    """By the law of one report, for every value and label."""
-    response = ValueOnlyResponse(4, 3, 1.0)
+    """By the law of one report, for every value and label; and the noise over 200 collections."""
+    response = ValueOnlyResponse(5, 3, 0.2)
     law = response.mechanism.report_law(100)
     assert law is not None
+    sets = list(combinations(range(5), response.mechanism.width))
+    assert len(sets) > 5, "a report names more than one value"
+    for label in range(3):
+        sent = [Reports(np.array([[label, *part]], dtype=np.uint16)) for part in sets]
+        told = np.stack([response.joint(response.aggregate(part)) for part in sent])
+        mean = np.tensordot(law, told, 1)  # (true value, value, label)
+        assert mean[:, :, label] == pytest.approx(np.eye(5), abs=1e-9)
+        assert np.delete(mean, label, axis=2) == pytest.approx(0.0, abs=1e-9)
     rows = people(2000)
-    assert law.shape[0] == 4
     codes, labels = rows.codes[:, 0], rows.labels
     small = ValueOnlyResponse(3, 2, 1.0)
     true = rows.table(0).T / len(rows)
@@ -241,6 +251,26 @@ def test_trees_keep_their_promise_and_predict(trees) -> None:
             if node.children is not None:
                 masses = [made.model.nodes[child].mass for child in node.children]
                 assert sum(masses) == pytest.approx(node.mass), "those at a node are those of its children"
+
+
+@pytest.mark.parametrize("trees", [1, 3])
+def test_a_known_omega_of_trees_is_that_of_all_records(trees) -> None:
+    """Those who report an attribute are fewer, and their own omega may be below that of everyone."""
+    rows = people(400)
+    for seed in range(8):
+        said = bayes_trees(rows, LabelSettings(2.0, omega="known"), 2, trees, seed=seed).statement
+        assert said.is_kept
+        assert said.omega_source == "the records themselves"
+    assert bayes_trees(rows, LabelSettings(2.0, "basic", omega="known"), 2, trees, seed=1).statement.is_kept
+
+
+def test_one_label_beside_all_attributes_counts_once() -> None:
+    """With LabelDP more attributes are no more reports of the label."""
+    rows = people(300)
+    one = replace(rows, codes=rows.codes[:, :1], sizes=rows.sizes[:1])
+    settings = LabelSettings(0.3, secret="label")
+    alone, many = (private_bayes(part, settings, seed=1).model.prior for part in (one, rows))
+    assert many == pytest.approx(alone)
 
 
 @pytest.mark.parametrize(("kind", "secret"), [("trees", "both"), ("logistic", "label")])

@@ -54,6 +54,12 @@ def test_records_that_are_alone_are_counted() -> None:
     assert limit.auc is None, "too few people for an AUC"
 
 
+def test_a_limit_without_loss_is_not_below_zero() -> None:
+    codes = np.array([[0], [1], [2]], dtype=np.uint16)
+    limit = limit_of(LabelledRows(codes, np.array([0, 1, 0], dtype=np.uint16), (3,), 2))
+    assert f"{limit.log_loss:.4f}" == "0.0000"
+
+
 @pytest.mark.parametrize("depth", [None, 3])
 def test_the_unprotected_model_is_scikit_learns(depth: int | None) -> None:
     rows, *_ = labelled_rows(clinic(3000), "condition")
@@ -116,3 +122,13 @@ def test_a_model_file_without_the_measures_is_still_read(weak: Learnt, tmp_path)
     path = tmp_path / "old.json"
     path.write_text(json.dumps(content))
     assert read_model(path).fits([2] * 12, 2)
+
+
+def test_the_interval_of_a_log_loss_is_not_below_zero() -> None:
+    likely = np.full((200, 2), [1.0, 0.0])
+    likely[0] = [0.9, 0.1]
+    truth = np.zeros(200, dtype=np.intp)
+    truth[1:20], likely[1:20] = 1, [0.0, 1.0]
+    loss = measure(likely, truth, ["a", "b"], likely.argmax(axis=1)).log_loss
+    assert f"{loss.lower:.4f}" == "0.0000"
+    assert loss.lower < loss.value < loss.upper

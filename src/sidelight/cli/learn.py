@@ -93,6 +93,11 @@ def _checked(
         if kind == "trees":
             del of_tree["--depth"]
         _refuse(of_tree, "is for a tree", "use --model tree")
+    elif labels.protocol == "labeldp":
+        of_rounds = {"--scheme": training.scheme, "--budgets": training.budgets}
+        _refuse(of_rounds, "is for trees of reports of both", "use --secret both with --protocol khr")
+    elif training.scheme not in ("leaves", "published"):
+        _refuse({"--budgets": training.budgets}, "is for answers in every round", "use --scheme leaves")
     given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
     return kind, labels, sl.learning.TreeSettings(model.epsilon, **{"scheme": "once", **given})
 

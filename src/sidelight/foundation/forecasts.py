@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -235,4 +235,5 @@ def _log_loss(own: Array, confidence: float) -> Interval:
     """Return the mean of -ln of the probabilities that the true values had."""
     if (own <= 0).any():
         return Interval(math.inf, math.inf, math.inf)
-    return student_interval(-np.log(np.minimum(own, 1.0)), confidence)
+    found = student_interval(0.0 - np.log(np.minimum(own, 1.0)), confidence)
+    return replace(found, lower=max(found.lower, 0.0))  # no loss is below 0

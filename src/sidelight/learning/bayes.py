@@ -157,7 +157,8 @@ def _label_shares(told: Sequence[_Told]) -> Array:
     labels = told[0].response.labels
     equal = np.full(labels, 1 / labels)
     total, weight = np.zeros(labels), np.zeros(labels)
-    for part in told:
+    # Beside true values everyone sends one label, the same for all attributes: it counts once.
+    for part in told[:1] if told[0].response.shows == "value" else told:
         if part.people:
             values = part.response.values
             noise = part.response.cell_variance(np.full(values, 1 / values), equal).sum(axis=0)

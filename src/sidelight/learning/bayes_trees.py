@@ -24,7 +24,7 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.randomness import derive_seed
 from sidelight.labels import HeadsResponse, LabelledRows, LabelSettings, best_width
-from sidelight.labels.collection import deal
+from sidelight.labels.collection import deal, settle_omegas
 from sidelight.labels.leakage import row_shares
 from sidelight.learning.bayes import BayesFit, BayesModel, LabelModel, private_bayes
 from sidelight.learning.decision_tree import DecisionTree
@@ -90,6 +90,8 @@ def bayes_trees(
     first = rows[np.flatnonzero(groups >= trees)]
     # The leaves' omega is not known before, so 1 is used; nor is one learnt for the attributes unasked.
     plain = replace(settings, omega=1.0) if settings.omega == "auto" else settings
+    if settings.omega == "known" and settings.protocol == "khr":  # that of all records, not of the first
+        plain = replace(settings, omega=tuple(settle_omegas(rows, settings, seed=seed).omegas))
     fit = private_bayes(first, plain, seed=derive_seed(seed, "tables"))
     said = _of_everyone(fit, rows)
     spent = [spending("attributes", len(first), [part.response for part in fit.reports], said.promise)]

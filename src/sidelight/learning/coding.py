@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.foundation.arrays import Array, Codes
+from sidelight.foundation.arrays import Array, Codes, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.schema import Attribute, categorical, numeric
 
@@ -53,6 +53,17 @@ def code_columns(columns: NDArray[Any], attributes: Sequence[Attribute]) -> Code
     for i, attribute in enumerate(attributes):
         codes[:, i] = _code(columns[:, i], attribute)
     return codes
+
+
+def distinct_records(records: NDArray[Any]) -> Positions:
+    """Return a number for each record, the same for records that are equal in all columns as given."""
+    cells = np.zeros(len(records), dtype=np.intp)
+    for column in records.T:
+        values = column.astype(str) if column.dtype.kind == "O" else column
+        _, codes = np.unique(values, return_inverse=True)
+        # Numbered anew after each column, so that the products stay below the square of the records.
+        _, cells = np.unique(cells * (codes.max() + 1) + codes, return_inverse=True)
+    return cells
 
 
 def _code(column: NDArray[Any], attribute: Attribute) -> NDArray[np.integer]:

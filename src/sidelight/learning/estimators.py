@@ -19,7 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
-from sidelight.labels import AttributeReports, BudgetRule, LabelledRows, LabelSettings, WidthRule
+from sidelight.labels import (
+    AttributeReports,
+    BudgetRule,
+    LabelledRows,
+    LabelResponse,
+    LabelSettings,
+    WidthRule,
+)
 from sidelight.labels.collection import OmegaSource, ProtocolName, Secret
 from sidelight.learning.bayes import LabelModel, TableRule, bayes_from_reports, private_bayes
 from sidelight.learning.bayes_trees import bayes_trees
@@ -76,6 +83,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         named = vars(self).get("feature_names_in_", ())  # scikit-learn sets it where the columns have names
         names = list(named) or [f"x{i}" for i in range(columns.shape[1])]
         self.attributes_ = learn_attributes(columns, self.bins, names)
+        constant = [attribute.name for attribute in self.attributes_ if attribute.size == 1]
+        if constant and self.secret == "attributes":
+            raise InputError(f"column {constant[0]!r} is constant and has nothing to hide; leave it out.")
         coded = code_columns(columns, self.attributes_)
         sizes = tuple(attribute.size for attribute in self.attributes_)
         ordered = tuple(attribute.kind == "numeric" for attribute in self.attributes_)
@@ -158,9 +168,17 @@ class PrivateNaiveBayes(PrivateClassifier):
         model = bayes_from_reports(reports, tables=self.tables, ordered=ordered)
         self._take(model, attributes, classes)
         said = [part.response for part in reports]
-        only_values = self.secret == "attributes"
-        self.promise_ = max(part.value_epsilon if only_values else part.label_epsilon for part in said)
+        self.promise_ = max(_promised(part, self.secret) for part in said)
         return self
+
+
+def _promised(response: LabelResponse, secret: Secret) -> float:
+    """Return what a report says at most about what is secret."""
+    if secret == "attributes":
+        return response.value_epsilon
+    if secret == "label" and response.shows == "value":
+        return response.mechanism.epsilon  # of the label's report, beside the public attributes
+    return response.label_epsilon
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,14 +16,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from sidelight.foundation.arrays import Array, Codes, Mask
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.learning.bayes import BayesModel, LabelModel
 from sidelight.learning.debiasing import PrivateTargets, restored
 from sidelight.learning.logistic import LogisticModel, fit_logistic
 from sidelight.learning.stacking import stacking_weights
 from sidelight.learning.tables import TableEstimate, shrunken_tables
-from sidelight.mechanisms.subset import SubsetSelection
 
 Method = Literal["probabilities", "weights"]
 METHODS = ("probabilities", "weights")
@@ -110,6 +109,7 @@ def wrapped(estimator: Any, method: Method) -> Learner:
     "weights": every record counts once for each label, with the label's probability given the report and what
     the model says of the record, in turns (Dempster, Laird, Rubin 1977).
     """
+    _check_classifier(estimator)
     if method == "weights" and not has_fit_parameter(estimator, "sample_weight"):
         raise InputError(
             f"{type(estimator).__name__} takes no sample weights; use method='probabilities' instead."
@@ -121,6 +121,17 @@ def wrapped(estimator: Any, method: Method) -> Learner:
         return _reweighted(estimator, columns, targets)
 
     return learn
+
+
+def _check_classifier(estimator: Any) -> None:
+    try:
+        is_classifier = callable(estimator.predict_proba) and not isinstance(estimator, type)
+    except AttributeError:
+        is_classifier = False
+    if not is_classifier:
+        raise invalid(
+            "estimator", "a classifier of scikit-learn with predict_proba, or a list of them", estimator
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,18 +146,22 @@ class _OverCodes:
 
 @dataclass(frozen=True, eq=False)
 class _OverRecords:
-    """A fitted classifier; with a selection its probabilities are of the reported label."""
+    """A fitted classifier; with targets its probabilities are of the label that they report."""
 
     model: Any
     labels: int
     taken: Literal["given", "numbers"] = "given"
-    selection: SubsetSelection | None = None
+    targets: PrivateTargets | None = None
 
     def __call__(self, columns: Columns) -> Array:
         likely = _spread(
             self.model, columns.numbers if self.taken == "numbers" else columns.given, self.labels
         )
-        return likely if self.selection is None else restored(likely, self.selection)
+        if self.targets is None:
+            return likely
+        # The way back ends on the edge of the simplex for many; one more record makes no label impossible.
+        people, back = len(self.targets), restored(likely, self.targets.selection)
+        return np.asarray((people * back + self.targets.shares()) / (people + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +182,7 @@ def _restored(
     if len(np.unique(labels)) < 2:  # hardly anyone reported
         return _Always(targets.shares())
     model.fit(records[people], labels)
-    return _OverRecords(model, targets.held.shape[1], taken, targets.selection)
+    return _OverRecords(model, targets.held.shape[1], taken, targets)
 
 
 def _reweighted(estimator: Any, columns: Columns, targets: PrivateTargets) -> Predictor:
@@ -183,14 +198,8 @@ def _reweighted(estimator: Any, columns: Columns, targets: PrivateTargets) -> Pr
 
 def _spread(model: Any, records: NDArray[Any], labels: int) -> Array:
     """Return a fitted model's probabilities of all labels, 0 for those it never met."""
-    try:
-        likely = model.predict_proba(records)
-    except AttributeError:
-        raise InputError(
-            f"{type(model).__name__} gives no probabilities; use a classifier that has predict_proba."
-        ) from None
     out = np.zeros((len(records), labels))
-    out[:, model.classes_] = likely
+    out[:, model.classes_] = model.predict_proba(records)
     return out
 
 

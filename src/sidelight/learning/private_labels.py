@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed
-from sidelight.learning.coding import check_present, code_columns, learn_attributes
+from sidelight.learning.coding import check_present, code_columns, distinct_records, learn_attributes
 from sidelight.learning.debiasing import PrivateTargets
 from sidelight.learning.label_only import LEARNERS, METHODS, Blend, Columns, Learner, Method, blended, wrapped
 from sidelight.learning.statement import Statement, label_only_statement
@@ -80,8 +80,9 @@ class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         noise = derive_seed(seed, "label")
         targets = PrivateTargets.simulated(codes, len(self.classes_), self.epsilon, seed=noise)
         self._fit(records, targets)
-        columns = self._columns(records)
-        self.statement_ = label_only_statement(columns.codes, codes, columns.sizes, targets.selection)
+        # Attributes are sent as they are, so that they say more than their bins.
+        cells = distinct_records(records).astype(np.uint64)[:, None]
+        self.statement_ = label_only_statement(cells, codes, (int(cells.max()) + 1,), targets.selection)
         return self
 
     def fit_reports(self, X: ArrayLike, reports: Reports, classes: ArrayLike) -> Self:  # noqa: N803
@@ -91,8 +92,9 @@ class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         records = validate_data(self, X, dtype=None)
         self.classes_ = np.asarray(classes)
-        if self.classes_.ndim != 1 or len(self.classes_) < 2:
-            raise InputError(f"there must be at least two classes, got {list(self.classes_)!r}.")
+        different = len(set(self.classes_.reshape(-1).tolist()))
+        if self.classes_.ndim != 1 or different < max(2, len(self.classes_)):
+            raise InputError(f"there must be at least two classes, all different, got {classes!r}.")
         self._fit(records, PrivateTargets.of(SubsetSelection(len(self.classes_), self.epsilon), reports))
         self.statement_ = None
         return self
@@ -121,7 +123,7 @@ class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learners(self) -> Mapping[str, Learner]:
         if self.estimator is None:
             return LEARNERS
-        given = self.estimator if isinstance(self.estimator, Sequence) else [self.estimator]
+        given = self.estimator if isinstance(self.estimator, (list, tuple)) else [self.estimator]
         if not 1 <= len(given) <= _MOST_ESTIMATORS:
             raise InputError(
                 f"`estimator` must be from 1 to {_MOST_ESTIMATORS} classifiers, got {len(given)}."

@@ -146,11 +146,8 @@ def label_only_statement(
     """
     marks = np.asarray(labels).astype(np.uint16)
     epsilon = selection.epsilon
-    both = math.inf
-    if sizes:
-        rows = LabelledRows(codes, marks, tuple(sizes), selection.size)
-        both = labeldp_of(rows, selection.nominal_budget)
     budget = selection.nominal_budget
+    both = labeldp_of(LabelledRows(codes, marks, tuple(sizes), selection.size), budget)
     return Statement(
         "labeldp", budget, epsilon, None, "not used", epsilon, "exact", both, "label", math.inf, False
     )

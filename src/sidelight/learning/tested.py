@@ -87,7 +87,7 @@ def limit_of(test: LabelledRows) -> Limit:
         float(counts.max(axis=0).sum()) / len(test),
         float((counts[held] / totals[held, None]).max(axis=0).sum()) / int(held.sum()),
         float(np.mean(aucs)) if aucs else None,
-        float(-np.log(shares[truth, np.arange(len(test))]).mean()),
+        max(0.0, float(-np.log(shares[truth, np.arange(len(test))]).mean())),  # not -0.0 where all is known
         float(people[people == 1].sum()) / len(test),
     )
 

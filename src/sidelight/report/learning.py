@@ -137,11 +137,12 @@ def print_learnt(learnt: Learnt) -> None:
     heading = f"{name[0].upper()}{name[1:]} for {learnt.label.name} from {learnt.trained} people"
     columns = ("protocol", f"{leaking(learnt)} leakage (nats)", "budget", "attributes and report")
     columns = columns if statement.secret == "label" else (*columns[:3], "LabelDP")
+    shown = 3 if statement.secret == "attributes" else 4  # the label is public, so that none leaks
     style = "green" if statement.is_kept else "bold red"
     leakage = Text.assemble((decimals(statement.leakage), style), f" ({statement.kind})")
     row = (statement.protocol, leakage, decimals(statement.epsilon), decimals(statement.labeldp))
     grids = [
-        table_of(heading, columns, [row], left=columns[:1]),
+        table_of(heading, columns[:shown], [row[:shown]], left=columns[:1]),
         table_of("On records that nobody reported", _COLUMNS, model_rows(learnt), left=_COLUMNS[:1]),
     ]
     verdict, *said = notes(learnt)
