@@ -106,7 +106,8 @@ def estimate(
     check_writable(output, (".csv", ".parquet", ".json"), sources=sources, force=written.force)
     learning.check(files)
     others = {
-        "--truth": truth or None, "--within": wanted.within, "--prior": wanted.prior, "--follow": state.follow,
+        "--truth": truth or None, "--within": wanted.within, "--prior": wanted.prior,
+        "--follow": state.follow,
         "--estimator": None if estimation.estimator == "best" else estimation.estimator,
     }  # fmt: skip
     pairing.check(others, files, written.force)
@@ -130,15 +131,9 @@ def estimate(
         return
     with progress(quiet=shown.json):
         read = [sl.read_reports(path) for path in files]
-        over_time = None
-        if are_rounds(read):
-            _refuse_single(learning, wanted)
-            over_time = estimate_panel(read, estimation.settings, truth, written.encoding)
-    if over_time is not None:
-        if output:
-            over_time.write(output, overwrite=written.force)
-        said = [f"The estimates are in {output}."] if output else []
-        show(over_time, shown, lambda: sl.report.print_round_estimates(over_time), said)
+    if are_rounds(read):
+        _refuse_single(learning, wanted)
+        _estimate_over_time(read, estimation, written, shown)
         return
     with progress(quiet=shown.json):
         known = read[0].protocol.schema if estimation.estimator == "bayes" and read else None
@@ -150,6 +145,18 @@ def estimate(
     named = {"parameters of the second phase": learning.learn, "estimates": output}
     said = [f"The {what} are in {path}." for what, path in named.items() if path]
     show(result, shown, lambda: sl.report.print_estimates(result), said)
+
+
+def _estimate_over_time(
+    reports: list[sl.RecordReports], estimation: Estimation, written: Written, shown: Shown
+) -> None:
+    """Estimate levels and changes from the reports of several rounds, and show them."""
+    with progress(quiet=shown.json):
+        found = estimate_panel(reports, estimation.settings, estimation.truth or [], written.encoding)
+    if written.output:
+        found.write(written.output, overwrite=written.force)
+    said = [f"The estimates are in {written.output}."] if written.output else []
+    show(found, shown, lambda: sl.report.print_round_estimates(found), said)
 
 
 def _refuse_single(learning: Learning, wanted: Wanted) -> None:
