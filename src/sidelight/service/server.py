@@ -120,7 +120,7 @@ def serve(settings: Settings, listening: Listening, ready: Callable[[str], None]
     start_logs()
     config = uvicorn.Config(
         "sidelight.service.app:app_from_environment", factory=True, workers=listening.workers,
-        access_log=False, log_config=None, server_header=False, date_header=False,
+        access_log=False, log_config=None, proxy_headers=False, server_header=False, date_header=False,
         ssl_certfile=listening.certificate, ssl_keyfile=listening.key,
         timeout_graceful_shutdown=STOP_SECONDS, lifespan="on",
     )  # fmt: skip
