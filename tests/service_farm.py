@@ -29,7 +29,6 @@ from sidelight.service.store import Submission
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task
 
-
 _BACK_OFF = 0.05
 _ONCE = (
     "sidelight.service.postgres", "sidelight.service.sqlite", "uvicorn.loops.auto", "uvicorn.lifespan.on",
