@@ -29,6 +29,13 @@ from sidelight.service.store import Submission
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task
 
+_BACK_OFF = 0.05
+_ONCE = (
+    "sidelight.service.postgres", "sidelight.service.sqlite", "uvicorn.loops.auto", "uvicorn.lifespan.on",
+    "uvicorn.protocols.http.auto",
+)  # fmt: skip
+"""What every worker loads; it is loaded before the forks."""
+
 
 class Farm:
     """Workers over one store, behind sockets of ours."""
@@ -106,11 +113,11 @@ async def send(client: httpx.AsyncClient, url: str, digest: str, items: Sequence
         try:
             answer = await client.post(url, json=body(digest, items))
         except httpx.TransportError:
-            await asyncio.sleep(0)
-            continue
-        if answer.status_code == 200:
+            answer = None
+        if answer is not None and answer.status_code == 200:
             return [item["status"] for item in answer.json()["answers"]]
-        assert answer.status_code == 503, answer.text
+        assert answer is None or answer.status_code == 503, answer.text
+        await asyncio.sleep(_BACK_OFF)  # so that senders leave the processor to who starts again
 
 
 def _main(numbers: Sequence[str]) -> None:
@@ -118,15 +125,17 @@ def _main(numbers: Sequence[str]) -> None:
 
     from sidelight.service.app import app_from_environment
 
-    for name in ("postgres", "sqlite"):
-        import_module(f"sidelight.service.{name}")  # once, before the forks
+    for name in _ONCE:
+        import_module(name)
     sockets = [socket.socket(fileno=int(number)) for number in numbers]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         worker = os.fork()
         if worker == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            config = uvicorn.Config(app_from_environment, factory=True, access_log=False, log_config=None)
+            config = uvicorn.Config(
+                app_from_environment, factory=True, access_log=False, log_config=None, ws="none"
+            )
             uvicorn.Server(config).run(sockets=[sockets[int(line)]])
             os._exit(0)
         sys.stdout.write(f"{worker}\n")

@@ -40,8 +40,11 @@ class Server(httpx.BaseTransport):
             if isinstance(answer, Exception):
                 raise answer
             if isinstance(answer, int):
-                return httpx.Response(answer, json={"detail": "because"})
-            return httpx.Response(200, json={"answers": [{"id": "", "status": answer}]})
+                return httpx.Response(answer, json={"status": answer, "detail": "because"})
+            if isinstance(answer, httpx.Response):
+                return answer
+            name = json.loads(self.uploads[-1])["reports"][0]["id"]
+            return httpx.Response(200, json={"answers": [{"id": name, "status": answer}]})
         if request.url.path.endswith("/state"):
             rounds = [
                 {"round": number, "state": state, "digest": None, "sums": None, "published": None,
@@ -49,7 +52,8 @@ class Server(httpx.BaseTransport):
                 for number, state in enumerate(self.states, start=1)
             ]  # fmt: skip
             return httpx.Response(200, json={"task": self.task.id, "rounds": rounds})
-        return httpx.Response(200, content=self.round if "rounds" in request.url.path else self.document)
+        content = self.round if "rounds" in request.url.path else self.document
+        return httpx.Response(200, content=content, headers={"Set-Cookie": "who=you; Path=/"})
 
 
 @pytest.fixture(name="ledger")
@@ -84,7 +88,20 @@ def test_a_device_sends_one_report_and_nothing_about_itself(ledger: Ledger) -> N
     assert [answer.state for answer in ledger.answers] == ["acknowledged"]
 
 
-@pytest.mark.parametrize("away", [httpx.ConnectError("gone"), httpx.ReadTimeout("slow"), 503, 429])
+PORTALS = [
+    httpx.Response(302, headers={"Location": "http://portal/"}),
+    httpx.Response(403, text="<html>Not from this network.</html>"),
+    httpx.Response(404, text="<html>Nothing here.</html>"),
+    httpx.Response(200, text="<html>Please log in.</html>"),
+    httpx.Response(200, json={"answers": [{"id": "another", "status": "accepted"}]}),
+    httpx.Response(200, json={"answers": []}),
+]
+"""What something on the way may answer instead of the service."""
+
+
+@pytest.mark.parametrize(
+    "away", [httpx.ConnectError("gone"), httpx.ReadTimeout("slow"), 503, 429, 403, *PORTALS]
+)
 def test_a_retry_sends_the_same_bytes(ledger: Ledger, tmp_path: Path, away: object) -> None:
     server = Server(task())
     server.answers = [away, away, "repeated"]
@@ -104,6 +121,15 @@ def test_a_retry_sends_the_same_bytes(ledger: Ledger, tmp_path: Path, away: obje
         # Another answer to the same question would be a second noise.
         assert other.answer(server.task.id, {"smokes": "no", "meal": "fish"}) == "repeated"
         assert len(server.uploads) == 3
+
+
+def test_a_refusal_of_the_whole_upload_is_final(ledger: Ledger) -> None:
+    server = Server(task())
+    server.answers = [409]
+    with client_of(server, ledger) as client:
+        assert client.answer(server.task.id, RECORD) == "refused"
+        client.resume()
+    assert len(server.uploads) == 1
 
 
 @pytest.mark.parametrize("word", ["closed", "over quota", "malformed", "bad token"])

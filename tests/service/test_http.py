@@ -16,6 +16,8 @@ import pytest
 import sidelight as sl
 from service_cases import cluster_fixture, people, place_fixture, sent, task, two_phases
 from service_http import KEY, OPERATOR, body, opened, path, served, step, with_service
+from sidelight.service.app import _retire_hourly
+from sidelight.service.collector import Collector
 from sidelight.service.errors import StoreError
 from sidelight.service.rates import Limits, Rates
 from sidelight.service.sqlite import SqliteStore
@@ -67,8 +69,8 @@ def test_a_collection_from_task_to_publication(place: str) -> None:
         assert [(row["lower"], row["upper"]) for row in rows] == [(row.lower, row.upper) for row in best]
         late = await client.post(f"{path(made)}/reports", json=body(digest, reports[:1]))
         assert late.json()["answers"][0]["status"] == "repeated"
-        kinds = [entry["kind"] for entry in (await _trail(client, made))]
-        assert kinds == ["made", "opened", "closed", "published"]
+        kinds = [(entry["kind"], entry["by"]) for entry in (await _trail(client, made))]
+        assert kinds == [(kind, "tester") for kind in ("made", "opened", "closed", "published")]
 
     with_service(place, work)
 
@@ -155,6 +157,39 @@ def test_an_arrow_stream_is_an_upload_too(file: str) -> None:
     with_service(file, work)
 
 
+def _stream(table: pa.Table, **options: object) -> bytes:
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def test_an_arrow_stream_of_a_few_bytes_cannot_ask_for_much_memory(file: str) -> None:
+    made, many = task(), 1_000_000
+    zeros = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), many, [None, pa.py_buffer(bytes(16 * many))])
+    few = pa.array([bytes(16)] * 3, pa.binary(16))
+    hostile = [
+        _stream(pa.table({"id": zeros, "report": pa.nulls(many)}), compression="zstd"),
+        _stream(pa.table({"id": few, "report": pa.nulls(3)})),
+        _stream(pa.table({"id": few, "report": pa.array([b"x"] * 3)}), compression="lz4"),
+        _stream(pa.table({"id": few, "report": pa.array([b"x"] * 3).dictionary_encode()})),
+        _stream(pa.table({"id": few.cast(pa.binary()), "report": few, "other": few})),
+    ]
+    larger = pa.table({"id": zeros[:11], "report": pa.array([b"x"] * 11)})
+
+    async def work(client) -> None:
+        await opened(client, made)
+        before = pa.total_allocated_bytes()
+        for content in hostile:
+            answer = await client.post(f"{path(made)}/reports", content=content, headers=ARROW)
+            assert answer.status_code == 400, answer.text
+        answer = await client.post(f"{path(made)}/reports", content=_stream(larger), headers=ARROW)
+        assert (answer.status_code, "at most 10 reports" in answer.text) == (413, True)
+        assert pa.total_allocated_bytes() <= before
+
+    with_service(file, work, Limits(rate=0, reports=10))
+
+
 def test_only_operators_operate(file: str) -> None:
     made = task()
 
@@ -235,6 +270,62 @@ def test_a_bucket_fills_with_time_and_not_with_others() -> None:
     assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, 1]
 
 
+def test_an_ipv6_network_is_one_sender_and_ipv4_addresses_are_many() -> None:
+    rates = Rates(Limits(rate=1e-6, burst=1), lambda: 0.0)
+    assert [rates.wait(f"2001:db8:0:7::{i}") == 0 for i in (1, 2)] == [True, False]
+    assert rates.wait("2001:db8:0:8::1") == 0
+    others = ("::ffff:192.0.2.1", "::ffff:192.0.2.2", "192.0.2.3")
+    assert [rates.wait(address) for address in others] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "x" * 5000, "A" * 64])
+def test_a_name_that_no_task_has_is_not_found(place: str, name: str) -> None:
+    async def work(client) -> None:
+        upload = await client.post(f"/v1/tasks/{name}/rounds/1/reports", json={"round": "", "reports": []})
+        for answer in (upload, await client.get(f"/t/{name}")):
+            is_problem(answer, 404, "there is no task")
+            assert len(answer.content) < 500
+
+    with_service(place, work)
+
+
+def test_sums_of_a_round_are_told_by_no_digest_before_they_are_published(file: str) -> None:
+    made = task(smallest_crowd=5)
+
+    async def sums(client) -> object:
+        return (await client.get(f"/v1/tasks/{made.id}/state")).json()["rounds"][0]["sums"]
+
+    async def work(client) -> None:
+        digest = await opened(client, made)
+        await _uploaded(client, made, digest, sent(made.design.first, people(5)))
+        await step(client, made, "close")
+        assert await sums(client) is None
+        await step(client, made, "publish")
+        assert len(str(await sums(client))) == 64
+
+    with_service(file, work)
+
+
+def test_retiring_goes_on_after_the_store_was_away(file: str, monkeypatch) -> None:
+    tries = []
+
+    class Failing(SqliteStore):
+        async def tasks(self) -> list[str]:
+            tries.append(len(tries))
+            raise StoreError("the disk is full")
+
+    class EnoughError(Exception):
+        """The loop has gone round often enough."""
+
+    async def pause(_seconds: float) -> None:
+        if len(tries) == 3:
+            raise EnoughError
+
+    monkeypatch.setattr("sidelight.service.app.pause", pause)
+    with pytest.raises(EnoughError):
+        asyncio.run(_retire_hourly(Collector(Failing(file))))
+
+
 def test_nothing_about_a_sender_is_logged(file: str, caplog: pytest.LogCaptureFixture) -> None:
     made = task()
     caplog.set_level(logging.DEBUG)
@@ -311,6 +402,7 @@ def test_a_store_that_is_away_is_a_503_and_nothing_is_lost(file: str) -> None:
             assert again.json()["counts"] == {"accepted": 3}
             metrics = (await client.get("/metrics")).text
             assert "sidelight_store_failures_total 2.0" in metrics
+            assert 'sidelight_uploads_total{status="503"} 1.0' in metrics
             assert 'sidelight_reports_total{answer="accepted"} 3.0' in metrics
             assert "created" not in metrics
 

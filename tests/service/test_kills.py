@@ -22,7 +22,7 @@ from service_http import path
 from sidelight.service.store import Submission
 
 __all__ = ["cluster_fixture", "place_fixture"]
-SENDERS, BATCH = 6, 4
+SENDERS, BATCH = 4, 4
 
 
 async def _load(
@@ -52,7 +52,7 @@ async def _load(
 @pytest.mark.parametrize("kills", [20, pytest.param(500, marks=pytest.mark.deep)])
 def test_killed_workers_lose_and_double_nothing(place: str, kills: int) -> None:
     made, digest = prepared(place)
-    every = 5
+    every = 3
     reports = sent(made.design.first, people(BATCH * (kills + 1) * every))
     farm, rng = Farm(place), np.random.default_rng(kills)
     killed = []
@@ -79,7 +79,7 @@ def test_killed_workers_lose_and_double_nothing(place: str, kills: int) -> None:
 def test_immediate_stops_of_postgresql_lose_and_double_nothing(cluster: Cluster, stops: int) -> None:
     place = cluster.database()
     made, digest = prepared(place)
-    every = 20
+    every = 10
     reports = sent(made.design.first, people(BATCH * (stops + 1) * every))
     farm = Farm(place)
     stopped = []
@@ -100,7 +100,7 @@ def test_immediate_stops_of_postgresql_lose_and_double_nothing(cluster: Cluster,
     check_sums(place, made, reports)
 
 
-@pytest.mark.parametrize("times", [200, pytest.param(10_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("times", [50, pytest.param(10_000, marks=pytest.mark.deep)])
 def test_two_processes_with_the_same_id_at_once_count_it_once(place: str, times: int) -> None:
     made, digest = prepared(place)
     reports = sent(made.design.first, people(times))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 import sidelight as sl
 from service_cases import cluster_fixture, people, place_fixture, sent, task, with_store
@@ -15,9 +17,11 @@ from service_http import body, path
 from service_process import Process
 from sidelight.ledger import Ledger, Limit
 from sidelight.protocols import write_protocol
+from sidelight.service.app import Settings
 from sidelight.service.backups import read_backup, write_backup
 from sidelight.service.keys import make_key, operator_of
-from sidelight.service.server import first_key, store_in
+from sidelight.service.rates import Limits
+from sidelight.service.server import Listening, first_key, serve, store_in
 from sidelight.service.store import Store
 from sidelight.service.task import read_task
 
@@ -56,7 +60,8 @@ def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
         taken.listen()
         shown = run("serve", tmp_path, "--port", taken.getsockname()[1])
     assert shown.code == 2
-    assert "choose another port" in shown.err
+    assert "choose another address or port" in shown.err
+    assert "slk_" not in shown.out  # the key is shown when it can be used
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,11 @@ def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
     [
         (("serve", "nowhere"), "does not exist; create it"),
         (("serve", ".", "--certificate", "c.pem"), "go together"),
+        (
+            ("serve", ".", "--certificate", "c.pem", "--key", "k.pem"),
+            "c.pem with the key k.pem cannot be used",
+        ),
+        (("serve", ".", "--rate", "-1"), "`rate` must be"),
         (("serve", ".", "--database", "mysql://x"), "give a postgresql:// URL"),
         (("serve", ".", "--database", "postgresql:///x?host=/nowhere"), "PostgreSQL does not answer"),
         (("service", "key", "ada"), "there is no service in"),
@@ -73,7 +83,7 @@ def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
 )
 def test_bad_options_are_one_line(run, tmp_path: Path, monkeypatch, words, said: str) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = run(*words)
+    shown = run(*words, *(("--port", "0") if words[0] == "serve" else ()))
     assert (shown.code, shown.err.count("\n")) == (2, 1)
     assert said in shown.err
 
@@ -100,6 +110,24 @@ def test_keys_are_made_and_replaced(run, tmp_path: Path) -> None:
         assert [operator_of(key, kept) for key in (*keys, make_key(), "\ud800")] == [None, "ada", None, None]
 
     with_store(store_in(tmp_path), look)
+
+
+def test_a_key_needs_a_name(run, tmp_path: Path) -> None:
+    first_key(store_in(tmp_path))
+    for name in ("", "  ", "x" * 201):
+        shown = run("service", "key", name, "--folder", tmp_path)
+        assert shown.code == 2
+        assert "`name` must be a text of 1 to 200 characters" in shown.err
+
+
+def test_a_store_of_a_newer_version_is_left_alone(place: str) -> None:
+    async def change(store: Store) -> None:
+        async with store.session() as session:
+            await session.fetch("UPDATE alembic_version SET version_num = $1", "0009")
+
+    with_store(place, change)
+    with pytest.raises(sl.InputError, match="the store has version 0009"):
+        first_key(place)
 
 
 def test_a_backup_of_a_running_service_is_restored_elsewhere(run, tmp_path: Path) -> None:
@@ -159,6 +187,62 @@ def test_a_damaged_backup_restores_nothing(place: str, tmp_path: Path) -> None:
 
     with_store(place, save)
     with_store(str(tmp_path / "other.db"), refuse)
+
+
+@pytest.mark.parametrize(
+    ("salt", "frame", "said"),
+    [
+        ('"zz"', b"", "its salt is no hexadecimal number"),
+        ("null", zlib.compress(bytes(1 << 20)), "too large, or not whole"),
+        ("null", zlib.compress(b"\x92\xa1x\x90")[:-1], "too large, or not whole"),
+        ("null", zlib.compress(b"\x92\xa5tasks\x91\x90") + b"x", "too large, or not whole"),
+        ("null", zlib.compress(b"\x92\xa5tasks\x91\x90"), "is broken"),
+        ("null", zlib.compress(b"\x92\xa5other\x91\x90"), "a table 'other'"),
+    ],
+)
+def test_a_hostile_backup_is_one_line(run, tmp_path: Path, monkeypatch, salt, frame, said: str) -> None:
+    monkeypatch.setattr("sidelight.service.backups._LARGEST_FRAME", 1 << 16)
+    head = f'{{"backup":"sidelight","version":1,"salt":{salt}}}\n'.encode()
+    (tmp_path / "b").write_bytes(head + len(frame).to_bytes(4, "little") + frame)
+    (tmp_path / "secret").write_text("correct horse battery\n")
+    secret = ("--passphrase", tmp_path / "secret") if salt != "null" else ()
+    shown = run("service", "restore", tmp_path / "b", "--folder", tmp_path, *secret)
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    assert said in shown.err
+
+
+def test_a_backup_of_large_rows_has_several_frames(place: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sidelight.service.backups._LARGE_FRAME", 1000)
+    monkeypatch.setattr("sidelight.service.backups._LARGEST_FRAME", 4000)
+
+    async def save(store: Store) -> None:
+        await store.add_task(task(30).id, task(30).document, 30, 5)
+        await write_backup(store, tmp_path / "b")
+
+    async def restore(store: Store) -> None:
+        await read_backup(store, tmp_path / "b", None, 9)
+        assert len(await store.rounds(task(30).id)) == 30
+
+    with_store(place, save)
+    with_store(str(tmp_path / "other.db"), restore)
+
+
+def test_limits_are_checked_and_headers_of_proxies_are_not_believed(tmp_path: Path, monkeypatch) -> None:
+    made = []
+
+    class Server:
+        def __init__(self, config: uvicorn.Config) -> None:
+            made.append(config)
+
+        def run(self, sockets: object) -> None:
+            assert sockets
+
+    monkeypatch.setattr(uvicorn, "Server", Server)
+    serve(Settings(store_in(tmp_path)), Listening(port=0), lambda _url: None)
+    assert (made[0].proxy_headers, made[0].access_log) == (False, False)
+    for wrong in ({"rate": -1.0}, {"rate": float("nan")}, {"burst": 0}, {"body": 0}):
+        with pytest.raises(sl.InputError, match=f"`{next(iter(wrong))}` must be"):
+            Limits(**wrong)
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "asyncpg"])

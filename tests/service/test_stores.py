@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 
 import numpy as np
@@ -26,7 +27,8 @@ from service_cases import (
     with_store,
 )
 from sidelight.service.collector import Collector, hash_token
-from sidelight.service.errors import ConflictError, NotFoundError, NotShownError
+from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
+from sidelight.service.sqlite import SqliteStore
 from sidelight.service.store import Store, Submission
 from sidelight.service.stores import store_of
 
@@ -156,6 +158,81 @@ def test_a_token_is_good_for_one_report(place: str) -> None:
         await _sums_are(collector, made, [reports[0], reports[4]])
 
     with_collector(place, work)
+
+
+def test_made_up_tokens_take_no_place_of_a_quota(place: str) -> None:
+    made = task(needs_token=True, most_reports=2)
+
+    async def work(collector: Collector) -> None:
+        await opened(collector, made)
+        tokens = [hash_token(token) for token in await collector.tokens(made.id, 1, 3)]
+        plain = sent(made.design.first, people(6))
+        hashes = [hash_token("made up"), None, *tokens, tokens[2]]
+        reports = [
+            Submission(item.id, item.payload, token) for item, token in zip(plain, hashes, strict=True)
+        ]
+        wanted = ["bad token", "bad token", "accepted", "accepted", "over quota", "bad token"]
+        assert await statuses(collector, made, reports) == wanted
+        # Who was not counted has not used up a token.
+        assert await statuses(collector, made, reports[4:5]) == ["over quota"]
+        await _sums_are(collector, made, reports[2:4])
+
+    with_collector(place, work)
+
+
+def test_sums_that_were_edited_after_closing_are_not_shown(place: str) -> None:
+    made = task()
+
+    async def work(store: Store) -> None:
+        collector = Collector(store, AT_ONCE, lambda: NOW)
+        await opened(collector, made)
+        await statuses(collector, made, sent(made.design.first, people(9)))
+        await collector.close(made.id, 1)
+        await collector.estimates(made.id, 1)
+        async with store.session() as session:
+            (size,) = (await session.fetch("SELECT max(length(cells)) FROM sums"))[0]
+            await session.fetch("UPDATE sums SET cells = $1", (1).to_bytes(8, "little") * (size // 8))
+        for look in (collector.estimates, collector.publish):
+            with pytest.raises(StoreError, match="not those that it was closed with"):
+                await look(made.id, 1)
+
+    with_store(place, work)
+
+
+def test_a_cancelled_caller_leaves_no_transaction_open(tmp_path) -> None:
+    async def work(store: SqliteStore) -> None:
+        held, free = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            held.set()
+            free.wait()
+
+        busy = asyncio.create_task(store._call(hold))
+        await asyncio.to_thread(held.wait)
+        cut = asyncio.create_task(store.ping())
+        for _ in range(3):
+            await asyncio.sleep(0)  # its BEGIN waits for the thread
+        cut.cancel()
+        await asyncio.sleep(0)
+        free.set()
+        await busy
+        with pytest.raises(asyncio.CancelledError):
+            await cut
+        await store.ping()
+
+    with_store(str(tmp_path / "store.db"), work)
+
+
+def test_the_embedded_store_is_private_and_keeps_no_order(tmp_path) -> None:
+    async def work(store: SqliteStore) -> None:
+        assert (tmp_path / "store.db").stat().st_mode & 0o077 == 0
+        async with store.session() as session:
+            assert (await session.fetch("PRAGMA secure_delete"))[0][0] == 1
+            for table in ("ids", "reports", "tokens"):
+                with pytest.raises(StoreError, match="no such column: rowid"):
+                    await session.fetch(f"SELECT rowid FROM {table}")
+
+    with_store(str(tmp_path / "store.db"), work)
 
 
 def test_the_second_phase_is_computed_from_the_sums(place: str) -> None:

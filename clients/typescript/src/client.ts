@@ -15,6 +15,8 @@ const MOST_REPORTS = 1000;
 const FINAL = ["accepted", "repeated", "malformed", "closed", "over quota", "bad token"];
 /** Answers to an upload after which the same one may be taken. */
 const AGAIN = [408, 425, 429];
+/** Those after which it never is. */
+const REFUSED = [400, 404, 409, 413, 415];
 
 /** What became of a report. */
 export interface Outcome {
@@ -159,11 +161,8 @@ export async function upload(fetch: Fetch, address: string, kept: readonly Uint8
     const half = kept.length >> 1;
     return [...(await upload(fetch, address, kept.slice(0, half))), ...(await upload(fetch, address, kept.slice(half)))];
   }
-  if (status !== 200) return reports.map(() => ({ status: status === 409 ? "closed" : "refused", reason: `the server answered ${status}` }));
-  const table = Table.of(parse(fromUtf8(body, "the answer"), "the answer"), "the answer");
-  const outcomes = new Map(table.tables("answers").map((item) => [
-    item.text("id"), { status: item.text("status"), reason: item.maybe("reason", (key) => item.text(key), "") },
-  ]));
+  const outcomes = decided(status, body);
+  if (outcomes === null) return reports.map(() => ({ status: status === 409 ? "closed" : "refused", reason: `the server answered ${status}` }));
   return reports.map(({ id }) => {
     const outcome = outcomes.get(id);
     if (outcome === undefined || !FINAL.includes(outcome.status)) {
@@ -171,4 +170,26 @@ export async function upload(fetch: Fetch, address: string, kept: readonly Uint8
     }
     return outcome;
   });
+}
+
+/**
+ * What the service says of each report by its id; null where it refused them all. Something on the way (a portal, a
+ * proxy) may answer instead: taken for a refusal, that would lose the report and its budget.
+ */
+function decided(status: number, body: Uint8Array): Map<string, Outcome> | null {
+  try {
+    const table = Table.of(parse(fromUtf8(body, "the answer"), "the answer"), "the answer");
+    if (status === 200) {
+      return new Map(table.tables("answers").map((item) => [
+        item.text("id"), { status: item.text("status"), reason: item.maybe("reason", (key) => item.text(key), "") },
+      ]));
+    }
+    if (REFUSED.includes(status)) {
+      table.whole("status", status, status);
+      return null;
+    }
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+  }
+  throw new AwayError(`the service answered ${status} without a decision; what is kept is sent again later.`);
 }

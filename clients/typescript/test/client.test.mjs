@@ -28,7 +28,8 @@ class Server {
   fetch = async (address, options) => {
     const failure = this.failures.shift();
     if (failure === "before") throw new TypeError("no network");
-    if (typeof failure === "number") return reply(failure, utf8("{}"));
+    if (typeof failure === "number") return reply(failure, utf8(JSON.stringify({ status: failure })));
+    if (Array.isArray(failure)) return reply(failure[0], utf8(failure[1]));
     const answer = this.answer(address, options);
     if (failure === "after") throw new TypeError("the answer is lost");
     return answer;
@@ -61,7 +62,7 @@ async function device(server, limits = [sl.limitOf(2.5)]) {
 }
 
 test("an answer is sent once and counted once, whatever fails", async () => {
-  for (const failure of ["before", "after", 500, 503, 429, 408]) {
+  for (const failure of ["before", "after", 500, 503, 429, 408, 403, [200, "<html>"], [200, "{}"], [404, "<html>"], [409, "{}"], [302, ""]]) {
     const server = new Server({ protocol }, 3);
     const { client, store } = await device(server);
     const round = await client.round(await client.task(server.id), 1);
@@ -74,6 +75,17 @@ test("an answer is sent once and counted once, whatever fails", async () => {
     assert.equal(new Set(server.uploads).size, 1);
     assert.equal(await again.answer(round, { smoker: "no", hours: 1 }), null);
     assert.equal(server.counted.size, 1);
+  }
+});
+
+test("a refusal of the service itself is final", async () => {
+  for (const [failure, status] of [[409, "closed"], [400, "refused"]]) {
+    const server = new Server({ protocol }, 1);
+    const { client } = await device(server);
+    const round = await client.round(await client.task(server.id), 1);
+    server.failures = [failure];
+    assert.equal((await client.answer(round, { smoker: "yes", hours: 8 })).status, status);
+    assert.deepEqual(await client.resume(), []);
   }
 });
 

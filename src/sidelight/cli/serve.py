@@ -62,17 +62,15 @@ def serve(*, folder: Folder = HERE, database: Database = None, address: Address,
 
     place = database or store_in(folder)
     listening = Listening(**vars(address))
-    key = first_key(place)
-    if key:
-        say(f"The first operator's key, shown only now: {key}")
+    settings = Settings(place, Limits(bounds.body << 20, rate=bounds.rate, burst=bounds.burst))
 
     def ready(url: str) -> None:
+        if key := first_key(place):
+            say(f"The first operator's key, shown only now: {key}")
         say(f"Sidelight serves {'PostgreSQL' if database else place} on {url}; stop with Ctrl-C.")
 
     try:
-        run(
-            Settings(place, Limits(bounds.body << 20, rate=bounds.rate, burst=bounds.burst)), listening, ready
-        )
+        run(settings, listening, ready)
     except KeyboardInterrupt:
         say("Stopped; everything that was answered is stored.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from asyncio import sleep as pause
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.strict import parsed_table
 from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
@@ -27,7 +29,7 @@ from sidelight.service.logs import log_event, start_logs
 from sidelight.service.metrics import Metrics
 from sidelight.service.openapi import TASK_BODY, describe
 from sidelight.service.pages import add_pages
-from sidelight.service.problems import ProblemError, add_handlers, problem
+from sidelight.service.problems import ProblemError, add_handlers, problem, status_of
 from sidelight.service.rates import Limits, Rates
 from sidelight.service.store import Store, StoredRound
 from sidelight.service.stores import store_of
@@ -106,6 +108,9 @@ def _counted(uploads: Uploads, metrics: Metrics) -> Callable[[Request], Awaitabl
         except ProblemError as error:
             metrics.uploads.labels(str(error.status)).inc()
             return problem(error.status, error.detail, error.wait)
+        except SidelightError as error:
+            metrics.uploads.labels(str(status_of(error))).inc()
+            raise
         metrics.uploads.labels("200").inc()
         return response
 
@@ -114,9 +119,12 @@ def _counted(uploads: Uploads, metrics: Metrics) -> Callable[[Request], Awaitabl
 
 async def _retire_hourly(collector: Collector) -> None:
     while True:
-        for task, number in await collector.retire_due():
-            log_event("retired", task=task, round=number)
-        await asyncio.sleep(HOUR)
+        try:
+            for task, number in await collector.retire_due():
+                log_event("retired", task=task, round=number)
+        except SidelightError as error:  # what is due is still due in an hour
+            log_event("retiring failed", error=type(error).__name__)
+        await pause(HOUR)
 
 
 def _document(request: Request, content: bytes, digest: str, age: str) -> Response:
@@ -143,7 +151,7 @@ def _add_public(app: FastAPI, collector: Collector) -> None:
     async def get_state(task: TaskId) -> Response:
         """Return the state of every round, and the digests of their documents."""
         await collector.task(task)
-        rounds = [_round_data(item) for item in await collector.store.rounds(task)]
+        rounds = [_public(item) for item in await collector.store.rounds(task)]
         return _json({"task": task, "rounds": rounds})
 
     @app.get("/v1/tasks/{task}/rounds/{number}", tags=["devices"])
@@ -163,11 +171,13 @@ def _add_public(app: FastAPI, collector: Collector) -> None:
 def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     """Add what operators may do."""
 
-    async def operator(given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+    async def operator(
+        request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+    ) -> None:
         name = None if given is None else operator_of(given.credentials, await collector.store.keys())
         if name is None:
             raise ProblemError(401, "This needs an operator's key: Authorization: Bearer KEY.")
-        return name
+        request.state.operator = name  # for the trail
 
     only = [Depends(operator)]
 
@@ -180,7 +190,7 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     async def make_task(request: Request) -> Response:
         """Make a task; the same one twice is made once."""
         made = task_from(parsed_document(await read_body(request, limits.body), "the task"))
-        is_new = await collector.make(made)
+        is_new = await collector.make(made, request.state.operator)
         if is_new:
             log_event("task made", task=made.id)
         return _json({"task": made.id}, 201 if is_new else 200)
@@ -190,8 +200,8 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     def add_step(name: str) -> None:
         @app.post(f"/v1/tasks/{{task}}/rounds/{{number}}/{name}", tags=["operators"], dependencies=only,
                   name=name, summary=f"{name.title()} a round; doing it twice changes nothing.")  # fmt: skip
-        async def take(task: TaskId, number: Number) -> Response:
-            found = await steps[name](task, number)
+        async def take(request: Request, task: TaskId, number: Number) -> Response:
+            found = await steps[name](task, number, request.state.operator)
             log_event(f"round {found.state}", task=task, round=number)
             return _json(_round_data(found))
 
@@ -200,10 +210,10 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
 
     @app.post("/v1/tasks/{task}/rounds/{number}/tokens", tags=["operators"], dependencies=only)
     async def make_tokens(
-        task: TaskId, number: Number, count: Annotated[int, Query(ge=1, le=MOST_TOKENS)]
+        request: Request, task: TaskId, number: Number, count: Annotated[int, Query(ge=1, le=MOST_TOKENS)]
     ) -> Response:
         """Return new one-time tokens; they are shown once."""
-        return _json({"tokens": await collector.tokens(task, number, count)})
+        return _json({"tokens": await collector.tokens(task, number, count, request.state.operator)})
 
     @app.get("/v1/tasks/{task}/rounds/{number}/estimates", tags=["operators"], dependencies=only)
     async def get_estimates(
@@ -265,6 +275,15 @@ def _round_data(found: StoredRound) -> dict[str, Any]:
         "round": found.number, "state": found.state, "digest": digest, "sums": found.sums,
         "published": published, "is_retired": found.is_retired,
     }  # fmt: skip
+
+
+def _public(found: StoredRound) -> dict[str, Any]:
+    """Return what everybody may know of a round.
+
+    Whoever has the digest of a few people's sums finds the sums by trying. It is told when they are public.
+    """
+    data = _round_data(found)
+    return data if found.state == "published" else {**data, "sums": None}
 
 
 def _json(data: Any, status: int = 200) -> Response:

@@ -27,7 +27,10 @@ from sidelight.service.canonical import canonical
 from sidelight.service.store import Store
 
 BACKUP_VERSION = 1
+_LARGE_FRAME = 1 << 26
+"""Rows of more bytes than this are written as several frames."""
 _LARGEST_FRAME = 1 << 28
+"""A frame of more bytes than this, packed or not, is none of ours."""
 _LARGEST_HEAD = 1 << 12
 _END: tuple[str, list[list[Any]]] = ("", [])
 _decoder = msgspec.msgpack.Decoder(tuple[str, list[list[Any]]])
@@ -78,7 +81,14 @@ async def write_backup(store: Store, path: Path, passphrase: str | None = None) 
 
 
 def _write(file: BinaryIO, seal: _Seal, chunk: tuple[str, list[list[Any]]]) -> None:
-    frame = seal.close(zlib.compress(msgspec.msgpack.encode(chunk)))
+    name, rows = chunk
+    plain = msgspec.msgpack.encode(chunk)
+    if len(plain) > _LARGE_FRAME and len(rows) > 1:
+        middle = len(rows) // 2
+        for half in (rows[:middle], rows[middle:]):
+            _write(file, seal, (name, half))
+        return
+    frame = seal.close(zlib.compress(plain))
     file.write(len(frame).to_bytes(4, "little") + frame)
 
 
@@ -95,8 +105,24 @@ async def read_backup(store: Store, path: Path, passphrase: str | None, time: in
         if (head.salt is None) != (passphrase is None):
             fix = "it is not encrypted; leave the passphrase out" if head.salt is None else "it is encrypted"
             raise InputError(f"{path}: {fix}{'' if head.salt is None else '; give the passphrase'}.")
-        seal = _Seal(passphrase, bytes.fromhex(head.salt or ""))
+        seal = _Seal(passphrase, _salt(head, path))
         await store.load(_frames(file, seal, str(path)), time)
+
+
+def _salt(head: _Head, path: Path) -> bytes:
+    try:
+        return bytes.fromhex(head.salt or "")
+    except ValueError:
+        raise InputError(f"{path} is damaged: its salt is no hexadecimal number; take another.") from None
+
+
+def _inflated(frame: bytes) -> bytes:
+    """Return what was compressed, unless it is too large to be ours: few bytes may claim to be very many."""
+    work = zlib.decompressobj()
+    plain = work.decompress(frame, _LARGEST_FRAME)
+    if not work.eof or work.unused_data:
+        raise ValueError("a part of it is too large, or not whole")
+    return plain
 
 
 async def _frames(file: BinaryIO, seal: _Seal, label: str) -> AsyncIterator[tuple[str, list[list[Any]]]]:
@@ -106,7 +132,7 @@ async def _frames(file: BinaryIO, seal: _Seal, label: str) -> AsyncIterator[tupl
         try:
             if len(frame) != size or not frame:
                 raise ValueError("it was cut off")
-            chunk = _decoder.decode(zlib.decompress(seal.open(frame)))
+            chunk = _decoder.decode(_inflated(seal.open(frame)))
         except InvalidTag:
             raise InputError(f"{label}: the passphrase is wrong, or the backup was changed.") from None
         except (ValueError, zlib.error, msgspec.DecodeError) as error:

@@ -34,9 +34,14 @@ def digest_of(document: bytes) -> str:
     return hashlib.sha256(document).hexdigest()
 
 
+def is_digest(value: str) -> bool:
+    """Return whether a text is 64 hexadecimal digits."""
+    return _DIGEST.fullmatch(value) is not None
+
+
 def check_digest(name: str, value: object) -> str:
     """Return a digest, or raise an error that names it."""
-    if not isinstance(value, str) or not _DIGEST.fullmatch(value):
+    if not isinstance(value, str) or not is_digest(value):
         raise invalid(name, "64 hexadecimal digits", value)
     return value
 

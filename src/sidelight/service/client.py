@@ -12,6 +12,7 @@ import os
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +24,8 @@ from sidelight.foundation.modules import require
 from sidelight.foundation.strict import Strict, validated
 from sidelight.ledger import Charge, Ledger, Question
 from sidelight.protocols.protocol import Protocol
-from sidelight.service.canonical import canonical, check_digest
+from sidelight.service.canonical import canonical, check_digest, parsed_document
+from sidelight.service.committing import ANSWERS
 from sidelight.service.rounds import Round, read_round
 from sidelight.service.task import Task, read_task
 from sidelight.transport.wire import Wire
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _AGAIN = (408, 425, 429)
 """The refusals after which the same upload may be taken."""
+_REFUSED = (400, 404, 409, 413, 415)
+"""Those after which it never is."""
 _WORDS = 2.0**64
 
 
@@ -88,9 +92,11 @@ class Client:
         self.ledger = ledger
         # No name of the client, and no cookies: nothing about the device.
         headers = {"User-Agent": "sidelight", "Accept": "application/json"}
+        none = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
         self._http: httpx.Client = package.Client(
-            base_url=url, headers=headers, timeout=timeout, transport=transport, trust_env=transport is None
-        )
+            base_url=url, headers=headers, timeout=timeout, transport=transport, cookies=none,
+            trust_env=transport is None,
+        )  # fmt: skip
         self._away: type[Exception] = package.HTTPError
         self._answers: dict[tuple[str, int], str] = {}
 
@@ -132,8 +138,9 @@ class Client:
 
     def _open_round(self, task: Task) -> int | None:
         """Return the open round that this device takes part in; the lowest one."""
-        data = json.loads(self._get(f"/v1/tasks/{task.id}/state"))
-        state = validated(_StateData, data, "the state of the task")
+        label = "the state of the task"
+        data = parsed_document(self._get(f"/v1/tasks/{task.id}/state"), label)
+        state = validated(_StateData, data, label)
         numbers = [item.round for item in state.rounds if item.state == "open"]
         phased = task.design.two_phase
         if phased is not None:
@@ -157,12 +164,7 @@ class Client:
             answer = self._http.post(path, content=report, headers={"Content-Type": "application/json"})
         except self._away as error:
             raise ConnectionError(f"the service cannot be reached: {error}") from None
-        if answer.status_code >= 500 or answer.status_code in _AGAIN:
-            raise ConnectionError(f"the service answered {answer.status_code}; try again later.")
-        word = "refused"
-        if answer.status_code == 200:
-            word = str(answer.json()["answers"][0]["status"])
-        self._answers[question.key] = word
+        self._answers[question.key] = _word(answer, report)
 
     def close(self) -> None:
         """Close the connections."""
@@ -224,6 +226,25 @@ def upload_of(found: Round, codes: AnyCodes, token: str | None = None) -> bytes:
         **({} if token is None else {"token": token}),
     }  # fmt: skip
     return canonical({"round": found.digest, "reports": [report]})
+
+
+def _word(answer: httpx.Response, report: bytes) -> str:
+    """Return the service's word for a report; raise unless it is the service that has decided.
+
+    Something on the way (a portal, a proxy) may answer instead of it. The report would then be lost, and its
+    budget spent, if that were taken for a refusal.
+    """
+    try:
+        said = answer.json()
+        if answer.status_code == 200:
+            (sent,), (one,) = json.loads(report)["reports"], said["answers"]
+            if one["id"] == sent["id"] and one["status"] in ANSWERS:
+                return str(one["status"])
+        elif answer.status_code in _REFUSED and said["status"] == answer.status_code:
+            return "refused"
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ConnectionError(f"the service answered {answer.status_code} without a decision; try again later.")
 
 
 def _refusal(answer: httpx.Response) -> Exception:

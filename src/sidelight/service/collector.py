@@ -18,9 +18,9 @@ from typing import Any
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.protocols.records import RecordSums
-from sidelight.service.canonical import canonical, check_digest, digest_of
-from sidelight.service.committing import Answer, Committer, Grouping
-from sidelight.service.errors import ConflictError, NotFoundError, NotShownError
+from sidelight.service.canonical import canonical, check_digest, digest_of, is_digest
+from sidelight.service.committing import ANSWERS, Answer, Committer, Grouping
+from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
 from sidelight.service.figures import check_crowd, figures
 from sidelight.service.rounds import Round, State, check_step, first_round, read_round, second_round
 from sidelight.service.store import ID_BYTES, Step, Store, StoredRound, Submission
@@ -29,7 +29,6 @@ from sidelight.service.task import Task, read_task
 from sidelight.service.trail import Change, Entry, check_trail
 from sidelight.transport.wire import REFUSALS, Wire
 
-ANSWERS = ("accepted", "repeated", "malformed", "closed", "over quota", "bad token")
 MOST_TOKENS = 1_000_000
 DAY = 86_400
 _REASONS = {
@@ -78,16 +77,19 @@ class Collector:
         self._asked: dict[tuple[str, int], Asked] = {}
         self._committers: dict[int, Committer] = {}
 
-    async def make(self, task: Task) -> bool:
-        """Keep a task; False if it was there already: its id says that it is the same."""
-        return await self.store.add_task(task.id, task.document, task.rounds, self._clock())
+    async def make(self, task: Task, by: str = "") -> bool:
+        """Keep a task; False if it was there already: its id says that it is the same.
+
+        `by` names the operator in the trail, here and below.
+        """
+        return await self.store.add_task(task.id, task.document, task.rounds, self._clock(), by)
 
     async def task(self, name: str) -> Task:
         """Return a task by its id."""
         if name not in self._tasks:
-            document = await self.store.task(name)
+            document = await self.store.task(name) if is_digest(name) else None
             if document is None:
-                raise NotFoundError(f"there is no task {name}.")
+                raise NotFoundError(f"there is no task {name[:64]!r}.")
             self._tasks[name] = read_task(document, name)
         return self._tasks[name]
 
@@ -109,7 +111,7 @@ class Collector:
             self._asked[name, number] = Asked(task, read, found.key)
         return self._asked[name, number]
 
-    async def open(self, name: str, number: int) -> StoredRound:
+    async def open(self, name: str, number: int, by: str = "") -> StoredRound:
         """Open a round; a second phase is computed from the sums of the first, which must be closed."""
         task = await self.task(name)
         found = await self.stored(name, number)
@@ -123,7 +125,7 @@ class Collector:
             if not self._follows(before, "open"):
                 return None
             values = {"document": made.document, "digest": made.digest}
-            change = Change("opened", {"round": number, "digest": made.digest})
+            change = Change("opened", {"round": number, "digest": made.digest}, by)
             return Step("open", change, values, cells)
 
         return await self.store.change(name, number, self._clock(), decide)
@@ -142,7 +144,7 @@ class Collector:
         first = tally.first(row)
         return await asyncio.to_thread(second_round, task, first, row_digest(row))
 
-    async def close(self, name: str, number: int) -> StoredRound:
+    async def close(self, name: str, number: int, by: str = "") -> StoredRound:
         """Close a round: nothing is counted in it any more."""
 
         def decide(before: StoredRound, row: Whole | None) -> Step | None:
@@ -150,12 +152,12 @@ class Collector:
                 return None
             sums = row_digest(row)
             said = {"round": number, "sums": sums, "people": int(row[0])}
-            return Step("closed", Change("closed", said), {"sums": sums})
+            return Step("closed", Change("closed", said, by), {"sums": sums})
 
         await self.task(name)
         return await self.store.change(name, number, self._clock(), decide)
 
-    async def publish(self, name: str, number: int) -> StoredRound:
+    async def publish(self, name: str, number: int, by: str = "") -> StoredRound:
         """Publish the figures of a closed round; they stay as they are for ever."""
         found = await self.stored(name, number)
         if found.state != "closed":
@@ -168,7 +170,8 @@ class Collector:
             if not self._follows(before, "published"):
                 return None
             values = {"published": document, "published_digest": digest}
-            return Step("published", Change("published", {"round": number, "published": digest}), values)
+            change = Change("published", {"round": number, "published": digest}, by)
+            return Step("published", change, values)
 
         return await self.store.change(name, number, self._clock(), decide)
 
@@ -198,13 +201,14 @@ class Collector:
             await self.retire(name, number)
         return done
 
-    async def tokens(self, name: str, number: int, count: int) -> list[str]:
+    async def tokens(self, name: str, number: int, count: int, by: str = "") -> list[str]:
         """Return new one-time tokens; only their hashes are kept."""
         check_whole("count", count, at_least=1, at_most=MOST_TOKENS)
         if not (await self.task(name)).terms.needs_token:
             raise ConflictError("the task takes reports without tokens.")
         made = [secrets.token_urlsafe(16) for _ in range(count)]
-        await self.store.add_tokens(name, number, [hash_token(token) for token in made], self._clock())
+        hashes = [hash_token(token) for token in made]
+        await self.store.add_tokens(name, number, hashes, self._clock(), by)
         return made
 
     async def upload(
@@ -275,6 +279,8 @@ class Collector:
                 else "it was never opened"
             )
             raise NotShownError(f"round {found.number} has no sums: {gone}.")
+        if found.sums is not None and row_digest(row) != found.sums:
+            raise StoreError(f"the sums of round {found.number} are not those that it was closed with.")
         return row
 
     async def estimates(
@@ -295,6 +301,8 @@ class Collector:
         found = await self.stored(name, number)
         if found.published is None:
             raise NotShownError(f"round {number} is {found.state}; its figures are not published.")
+        if digest_of(found.published) != found.digests[1]:
+            raise StoreError(f"what is kept of round {number} is not what was published.")
         return found
 
     async def trail(self, name: str) -> list[Entry]:

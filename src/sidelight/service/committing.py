@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from sidelight.service.errors import BusyError
 from sidelight.service.store import Submission
 
+ANSWERS = ("accepted", "repeated", "malformed", "closed", "over quota", "bad token")
+"""What may become of a report."""
+
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one report: a word of `service.ANSWERS`, and why where it was refused."""
+    """What became of one report: a word of `ANSWERS`, and why where it was refused."""
 
     status: str
     reason: str = ""

@@ -10,6 +10,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal
 
+from sidelight.foundation.errors import InputError
+
 Dialect = Literal["sqlite", "postgresql"]
 BASE = "base"
 """The version of a store without tables."""
@@ -31,11 +33,17 @@ def migration(dialect: Dialect, version: str) -> list[str]:
     # Loaded where there is something to do: workers start without it.
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     written = StringIO()
     config = Config(output_buffer=written)
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["dialect"] = dialect
-    command.upgrade(config, f"{version}:head", sql=True)
+    try:
+        command.upgrade(config, f"{version}:head", sql=True)
+    except CommandError:
+        raise InputError(
+            f"the store has version {version}, this Sidelight knows {NEWEST}; use a newer Sidelight."
+        ) from None
     lines = [line for line in written.getvalue().splitlines() if not line.startswith("--")]
     return [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]

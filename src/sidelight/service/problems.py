@@ -45,13 +45,18 @@ def problem(status: int, detail: str, wait: int = 0) -> Response:
     return Response(content, status, headers, PROBLEM)
 
 
+def status_of(error: Exception) -> int:
+    """Return the status that one of our errors is answered with."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
 def add_handlers(app: FastAPI, failed: Any) -> None:
     """Let every refusal of an application be a problem; `failed` counts those of the store."""
 
     async def ours(_request: Request, error: Exception) -> Response:
         if isinstance(error, ProblemError):
             return problem(error.status, error.detail, error.wait)
-        status = next(status for kind, status in _STATUS if isinstance(error, kind))
+        status = status_of(error)
         if isinstance(error, StoreError):
             failed.inc()
             _log.error("the store failed", extra={"said": {"error": str(error)}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TypeVar
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from sidelight.foundation.errors import InputError, check_whole
+from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.service.app import SETTINGS, Settings
 from sidelight.service.errors import StoreError
 from sidelight.service.keys import hash_key, make_key
@@ -28,6 +29,7 @@ T = TypeVar("T")
 STORE = "sidelight-service.db"
 """What the embedded store is called in its folder."""
 _WAITING = 2048
+_LONGEST_NAME = 200
 STOP_SECONDS = 30
 """So long requests that are under way may take when the service stops."""
 
@@ -47,6 +49,16 @@ class Listening:
         check_whole("workers", self.workers, at_least=1, at_most=256)
         if (self.certificate is None) != (self.key is None):
             raise InputError("a certificate and its key go together; give both, or let a proxy do TLS.")
+        if self.certificate is not None:
+            try:
+                ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                    self.certificate, self.key
+                )
+            except OSError as error:
+                raise InputError(
+                    f"the certificate {self.certificate} with the key {self.key} cannot be used: "
+                    f"{error.strerror or error}."
+                ) from None
 
     def bind(self) -> socket.socket:
         """Return a socket that listens, or raise if the address is taken."""
@@ -58,7 +70,8 @@ class Listening:
         except OSError as error:
             made.close()
             raise InputError(
-                f"{self.host}:{self.port} cannot be listened on: {error.strerror}; choose another port."
+                f"{self.host}:{self.port} cannot be listened on: {error.strerror}; choose another address or "
+                "port."
             ) from None
         made.set_inheritable(True)
         return made
@@ -87,6 +100,8 @@ def first_key(store: str) -> str | None:
 
 def new_key(store: str, name: str) -> str:
     """Return a new key under a name; an older one of that name is worth nothing from now on."""
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        raise invalid("name", f"a text of 1 to {_LONGEST_NAME} characters", name)
     return with_store(store, lambda opened: _add(opened, name))
 
 
@@ -120,12 +135,12 @@ def serve(settings: Settings, listening: Listening, ready: Callable[[str], None]
     start_logs()
     config = uvicorn.Config(
         "sidelight.service.app:app_from_environment", factory=True, workers=listening.workers,
-        access_log=False, log_config=None, server_header=False, date_header=False,
+        access_log=False, log_config=None, proxy_headers=False, server_header=False, date_header=False,
         ssl_certfile=listening.certificate, ssl_keyfile=listening.key,
         timeout_graceful_shutdown=STOP_SECONDS, lifespan="on",
     )  # fmt: skip
-    ready(listening.url(bound))
     with bound:
+        ready(listening.url(bound))
         if listening.workers == 1:
             uvicorn.Server(config).run(sockets=[bound])
             return

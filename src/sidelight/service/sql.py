@@ -89,7 +89,7 @@ class SqlStore(Store):
         async with self.session() as session:
             await session.fetch("SELECT 1")
 
-    async def add_task(self, task: str, document: bytes, rounds: int, time: int) -> bool:
+    async def add_task(self, task: str, document: bytes, rounds: int, time: int, by: str = "") -> bool:
         """Keep a task, see `Store.add_task`."""
         async with self.session() as session:
             made = await session.fetch(
@@ -101,7 +101,7 @@ class SqlStore(Store):
                 await session.many(
                     "INSERT INTO rounds (task, number, state, is_retired) VALUES ($1, $2, $3, $4)", drafts
                 )
-                await _append(session, task, time, Change("made", {"task": task}))
+                await _append(session, task, time, Change("made", {"task": task}, by))
             return bool(made)
 
     async def task(self, task: str) -> bytes | None:
@@ -186,7 +186,9 @@ class SqlStore(Store):
         async with self.session() as session:
             return await _row(session, key)
 
-    async def add_tokens(self, task: str, number: int, hashes: Sequence[bytes], time: int) -> None:
+    async def add_tokens(
+        self, task: str, number: int, hashes: Sequence[bytes], time: int, by: str = ""
+    ) -> None:
         """Keep the hashes of tokens, see `Store.add_tokens`."""
         async with self.session() as session:
             await _lock_task(session, task)
@@ -196,7 +198,7 @@ class SqlStore(Store):
             rows = [(found.key, item) for item in hashes]
             await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", rows)
             said = {"round": number, "count": len(hashes)}
-            await _append(session, task, time, Change("tokens", said))
+            await _append(session, task, time, Change("tokens", said, by))
 
     async def reports(self, key: int, step: int = 10_000) -> AsyncIterator[list[bytes]]:
         """Return the kept reports, see `Store.reports`."""
@@ -295,27 +297,35 @@ async def _claim(
 ) -> list[Outcome]:
     """Return what becomes of submissions whose fresh ids were added, and drop those that are refused."""
     outcomes: list[Outcome] = ["accepted" if item.id in fresh else "repeated" for item in submissions]
+    if terms.needs_token:
+        await _pay(session, key, submissions, outcomes)
     if terms.most_reports is not None:
         people = await session.fetch("SELECT sum(people) FROM sums WHERE round = $1", key)
-        room = terms.most_reports - int(people[0][0])
-        for place, outcome in enumerate(outcomes):
-            if outcome == "accepted" and room <= 0:
-                outcomes[place] = "over quota"
-            room -= outcomes[place] == "accepted"
-    if terms.needs_token:
-        wanted = sorted({item.token or b"" for item, outcome in zip(submissions, outcomes, strict=True)
-                         if outcome == "accepted"})  # fmt: skip
-        left = await session.take_tokens(key, wanted)
-        for place, item in enumerate(submissions):
-            if outcomes[place] == "accepted":
-                if item.token not in left:
-                    outcomes[place] = "bad token"
-                left.discard(item.token or b"")
+        fine = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
+        over = fine[max(0, terms.most_reports - int(people[0][0])) :]
+        for place in over:
+            outcomes[place] = "over quota"
+        if terms.needs_token:  # who was not counted has not used up a token
+            back = [(key, submissions[place].token) for place in over]
+            await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", back)
     refused = [item.id for item, outcome in zip(submissions, outcomes, strict=True)
                if outcome not in ("accepted", "repeated")]  # fmt: skip
     if refused:
         await session.drop_ids(key, refused)
     return outcomes
+
+
+async def _pay(
+    session: Session, key: int, submissions: Sequence[Submission], outcomes: list[Outcome]
+) -> None:
+    """Take the token of each submission that would be accepted; one without is not."""
+    asked = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
+    left = await session.take_tokens(key, sorted({submissions[place].token or b"" for place in asked}))
+    for place in asked:
+        token = submissions[place].token
+        if token not in left:
+            outcomes[place] = "bad token"
+        left.discard(token or b"")
 
 
 async def _apply(session: Session, before: StoredRound, step: Step, shards: int) -> None:

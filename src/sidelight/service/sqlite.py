@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ T = TypeVar("T")
 BUSY_SECONDS = 30.0
 """So long a writer waits for another process's transaction, which takes milliseconds."""
 _HASH_BYTES = 32
+# What is deleted is overwritten: a retired round is not left in the file.
+_SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
 # The pieces of one argument of ids: a list of thousands of arguments would be parsed anew each time.
 _PIECES = (
     "WITH RECURSIVE place(i) AS (SELECT 0 WHERE length($2) > 0 UNION ALL SELECT i + 1 FROM place WHERE "
@@ -47,9 +50,11 @@ class SqliteStore(SqlStore):
         await self._call(self._connect)
 
     def _connect(self) -> None:
+        with suppress(OSError):  # SQLite says better what is wrong
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # nobody else reads it
         # Statements are committed by ourselves; one thread uses the connection.
         self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for setting in _SETTINGS:
             self._connection.execute(f"PRAGMA {setting}")
         _upgrade(self._connection)
 
@@ -81,13 +86,13 @@ class SqliteStore(SqlStore):
         if connection is None:
             raise StoreError("the store is closed.")
         session = SqliteSession(connection, self._call)
-        await session.fetch(begin)
         try:
+            await session.fetch(begin)
             yield session
             await session.fetch("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                await session.fetch("ROLLBACK")
+            # In the store's thread, after what a cancelled caller left it to do.
+            await self._call(_undo, connection)
             raise
 
     async def _call(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -154,6 +159,11 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     for statement in migration("sqlite", row[0] if row else BASE):
         connection.execute(statement)
     connection.execute("COMMIT")
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 @lru_cache(maxsize=256)

@@ -95,8 +95,8 @@ class Store(ABC):
         """Raise `StoreError` unless the store answers."""
 
     @abstractmethod
-    async def add_task(self, task: str, document: bytes, rounds: int, time: int) -> bool:
-        """Keep a task with its rounds as drafts; False if it was there."""
+    async def add_task(self, task: str, document: bytes, rounds: int, time: int, by: str = "") -> bool:
+        """Keep a task with its rounds as drafts, made by an operator; False if it was there."""
 
     @abstractmethod
     async def task(self, task: str) -> bytes | None:
@@ -129,7 +129,9 @@ class Store(ABC):
         """Return the row of a round; None if it was never opened or is retired."""
 
     @abstractmethod
-    async def add_tokens(self, task: str, number: int, hashes: Sequence[bytes], time: int) -> None:
+    async def add_tokens(
+        self, task: str, number: int, hashes: Sequence[bytes], time: int, by: str = ""
+    ) -> None:
         """Let so many reports come, each with a token of one of these hashes."""
 
     @abstractmethod

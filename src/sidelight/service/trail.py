@@ -3,7 +3,7 @@
     digest = SHA-256(digest before || body), before the first 32 zero bytes
     body   = canonical JSON of number, time, kind and what the kind says
 
-Nothing in it is about people: it says when an operator made, opened, closed, published or retired something.
+Nothing in it is about people: it says when which operator made, opened, closed or published something.
 Replayed, it gives the present state of all rounds; `check_trail` compares the two.
 """
 
@@ -25,10 +25,14 @@ _REACHED: dict[str, State] = {"opened": "open", "closed": "closed", "published":
 
 @dataclass(frozen=True)
 class Change:
-    """What is written down: its kind, and what belongs to it, such as the round and a digest."""
+    """What is written down: its kind, what belongs to it, such as the round and a digest, and by whom.
+
+    `by` is the name of an operator's key; empty where the service did it by itself.
+    """
 
     kind: Kind
     said: Mapping[str, Any] = field(default_factory=dict)
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ def next_entry(last: Entry | None, time: int, change: Change) -> Entry:
     """Return the entry that follows the last one; its time is never before that one's."""
     number, before = (0, _START) if last is None else (last.number + 1, last.digest)
     moment = time if last is None else max(time, int(last.data["time"]))
-    body = canonical({"number": number, "time": moment, "kind": change.kind, **change.said})
+    by = {"by": change.by} if change.by else {}
+    body = canonical({"number": number, "time": moment, "kind": change.kind, **change.said, **by})
     return Entry(number, body, hashlib.sha256(before + body).digest())
 
 
@@ -82,6 +87,8 @@ def replay(entries: Sequence[Entry], rounds: int) -> dict[int, RoundState]:
         if data["kind"] not in (*_REACHED, "retired"):
             continue
         number = int(data["round"])
+        if number not in states:
+            raise InputError(f"the trail tells of a round {number}; the task has {rounds}.")
         states[number] = _after(states[number], data)
     return states
 

@@ -13,10 +13,10 @@ from time import perf_counter
 from typing import Annotated
 
 import msgspec
-import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from sidelight.service.arrow_uploads import from_arrow
 from sidelight.service.collector import Collector, hash_token
 from sidelight.service.committing import Answer
 from sidelight.service.metrics import Metrics
@@ -98,7 +98,7 @@ class Uploads:
         if kind == JSON:
             digest, submissions = _from_json(body)
         elif kind == ARROW:
-            digest, submissions = _from_arrow(body)
+            digest, submissions = from_arrow(body, self.limits.reports)
         else:
             raise ProblemError(415, f"An upload is {JSON} or {ARROW}.")
         if len(submissions) > self.limits.reports:
@@ -112,7 +112,7 @@ async def read_body(request: Request, most: int) -> bytes:
     """Return what a request holds, refused as soon as it is known to be too much."""
     too_large = ProblemError(413, f"A request has at most {most} bytes; send less at once.")
     stated = request.headers.get("content-length", "0")
-    if not stated.isdigit() or int(stated) > most:
+    if not (stated.isascii() and stated.isdigit()) or int(stated) > most:
         raise too_large
     parts, size = [], 0
     try:
@@ -135,32 +135,6 @@ def _from_json(body: bytes) -> tuple[str, list[Submission]]:
         Submission(item.id, item.report, None if item.token is None else hash_token(item.token))
         for item in upload.reports
     ]
-
-
-def _from_arrow(body: bytes) -> tuple[str, list[Submission]]:
-    """Read an Arrow stream with the columns id, report and perhaps token; its metadata name the round."""
-    try:
-        with pa.ipc.open_stream(body) as reader:
-            table = reader.read_all()
-        table.validate(full=True)
-        columns = {name: table.column(name).to_pylist() for name in table.column_names}
-        digest = (table.schema.metadata or {}).get(b"round", b"").decode()
-    except (pa.ArrowException, ValueError, OSError, MemoryError, TypeError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ProblemError(400, f"The upload is no Arrow stream: {reason}.") from None
-    if not {"id", "report"} <= columns.keys() <= {"id", "report", "token"}:
-        raise ProblemError(
-            400, "An Arrow upload has the columns id and report, and token where one is needed."
-        )
-    tokens = columns.get("token", [None] * table.num_rows)
-    made = []
-    for name, report, token in zip(columns["id"], columns["report"], tokens, strict=True):
-        if not isinstance(name, bytes) or len(name) != ID_BYTES or not isinstance(report, bytes):
-            raise ProblemError(400, f"Every id is {ID_BYTES} bytes and every report some; one is not.")
-        if token is not None and not isinstance(token, str):
-            raise ProblemError(400, "A token is a text; one is not.")
-        made.append(Submission(name, report, None if token is None else hash_token(token)))
-    return digest, made
 
 
 def _written(submissions: Sequence[Submission], answers: Sequence[Answer], counts: Counter[str]) -> bytes:

@@ -1542,6 +1542,7 @@ var ID_BYTES = 16;
 var MOST_REPORTS = 1e3;
 var FINAL = ["accepted", "repeated", "malformed", "closed", "over quota", "bad token"];
 var AGAIN = [408, 425, 429];
+var REFUSED = [400, 404, 409, 413, 415];
 var AwayError = class extends Error {
   name = "AwayError";
 };
@@ -1652,12 +1653,8 @@ async function upload(fetch, address, kept) {
     const half = kept.length >> 1;
     return [...await upload(fetch, address, kept.slice(0, half)), ...await upload(fetch, address, kept.slice(half))];
   }
-  if (status !== 200) return reports.map(() => ({ status: status === 409 ? "closed" : "refused", reason: `the server answered ${status}` }));
-  const table = Table.of(parse(fromUtf8(body, "the answer"), "the answer"), "the answer");
-  const outcomes = new Map(table.tables("answers").map((item) => [
-    item.text("id"),
-    { status: item.text("status"), reason: item.maybe("reason", (key2) => item.text(key2), "") }
-  ]));
+  const outcomes = decided(status, body);
+  if (outcomes === null) return reports.map(() => ({ status: status === 409 ? "closed" : "refused", reason: `the server answered ${status}` }));
   return reports.map(({ id }) => {
     const outcome = outcomes.get(id);
     if (outcome === void 0 || !FINAL.includes(outcome.status)) {
@@ -1665,6 +1662,24 @@ async function upload(fetch, address, kept) {
     }
     return outcome;
   });
+}
+function decided(status, body) {
+  try {
+    const table = Table.of(parse(fromUtf8(body, "the answer"), "the answer"), "the answer");
+    if (status === 200) {
+      return new Map(table.tables("answers").map((item) => [
+        item.text("id"),
+        { status: item.text("status"), reason: item.maybe("reason", (key2) => item.text(key2), "") }
+      ]));
+    }
+    if (REFUSED.includes(status)) {
+      table.whole("status", status, status);
+      return null;
+    }
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+  }
+  throw new AwayError(`the service answered ${status} without a decision; what is kept is sent again later.`);
 }
 
 // src/indexed.ts

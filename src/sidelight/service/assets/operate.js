@@ -47,7 +47,7 @@ async function roundOf(task, found, crowd) {
   const path = `/v1/tasks/${task}/rounds/${found.round}`;
   const made = element("section", null);
   const { people } = found.state === "draft" ? { people: 0 } : await call(`${path}/arrivals`);
-  made.append(element("h3", `Round ${found.round}: ${found.is_retired ? "retired" : found.state}, ${people} reports`));
+  made.append(element("h3", `Round ${found.round}: ${found.is_retired ? "retired" : found.state}, ${people} report${people === 1 ? "" : "s"}`));
   const step = NEXT[found.state];
   if (step !== undefined) {
     const button = element("button", `${step[0].toUpperCase()}${step.slice(1)} round ${found.round}`, { type: "button" });
