@@ -23,6 +23,9 @@ from sidelight.protocols.groups import Parameters, ReportedGroup, check_groups, 
 from sidelight.protocols.records import RecordReports, RecordSums, check_people, check_same
 from sidelight.schema import Schema
 
+_MOST_LISTED = 1 << 14
+"""Reports that are sets are listed one by one up to so many."""
+
 
 class _GroupFile(Strict):
     attributes: list[str]
@@ -146,7 +149,9 @@ class GroupProtocol(protocol.Protocol):
                     f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
                     "`epsilon` and `delta`, which hold by proof."
                 )
-            law = group.randomiser.channel.matrix()
+            law = group.randomiser.report_law(_MOST_LISTED)
+            if law is None:
+                law = group.randomiser.channel.matrix()
             protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
             records = protocol.every_record(self.schema).T.astype(np.uint16)
             laws.append(law[group.codes(records, self.schema)])
