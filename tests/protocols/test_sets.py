@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from sidelight.advice import advise_pairs
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.protocols import (
     SecondPhase,
@@ -24,6 +25,8 @@ from sidelight.protocols.groups import make_group, table_moments
 SCHEMA = sl.Schema((
     sl.categorical("a", ["0", "1"]), sl.categorical("b", ["x", "y", "z"]), sl.categorical("c", ["0", "1"]),
 ))  # fmt: skip
+
+WIDE = sl.Schema(tuple(sl.categorical(f"x{place}", ["0", "1"]) for place in range(2_000)))
 
 
 def people(count: int, seed: int = 0) -> np.ndarray:
@@ -160,6 +163,8 @@ def test_all_phases_of_a_table_are_collected_and_estimated() -> None:
     ("make", "words"),
     [
         (lambda: pairs(SCHEMA.select(["a"]), 1.0), "a pair needs two attributes, got 1"),
+        (lambda: pairs(WIDE, 1.0), "2000 attributes have 1999000 pairs"),
+        (lambda: advise_pairs(WIDE, 1.0, 1_000), "2000 attributes have 1999000 pairs"),
         (lambda: pairs(SCHEMA, 1.0, singles=1.0), "`singles` must be a finite number"),
         (lambda: pairs(SCHEMA, 1.0, [["a", "a"]]), "names an attribute twice"),
         (lambda: pairs(SCHEMA, 1.0, mechanism="olh"), "must be reported through one of grr, ss, oue, sue"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from sidelight.mechanisms import Aggregate
 from sidelight.protocols.groups import ReportedGroup, marginal, table_moments
 from sidelight.protocols.protocol import domain_size
 from sidelight.protocols.records import RecordSums
+from sidelight.protocols.sets import all_pairs
 from sidelight.schema import Schema
 
 Names = tuple[str, ...]
@@ -55,9 +57,8 @@ class SetTable:
 def check_sets(schema: Schema, sets: Sequence[Sequence[str]] | None) -> list[Names]:
     """Return sets of attributes in the schema's order, all pairs by default, after checking them."""
     if sets is None:
-        names = schema.names
-        sets = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-    checked: list[Names] = []
+        sets = all_pairs(schema) if len(schema) > 1 else []
+    checked: dict[Names, None] = {}
     for given in sets:
         if isinstance(given, str):
             raise InputError(f"a set must be a list of attributes, got {given!r}; write [{given!r}, ...].")
@@ -67,30 +68,34 @@ def check_sets(schema: Schema, sets: Sequence[Sequence[str]] | None) -> list[Nam
         cells = domain_size([schema[name].size for name in ordered])
         if cells > LARGEST_SET:
             raise InputError(f"the table of {', '.join(ordered)} has {cells} cells, more than {LARGEST_SET}.")
-        if ordered not in checked:
-            checked.append(ordered)
+        checked[ordered] = None
     if not checked:
         raise InputError(f"tables need two attributes, and the schema has {len(schema)}.")
-    return checked
+    return list(checked)
 
 
 def set_tables(parts: Sequence[RecordSums], sets: Sequence[Names], about: About) -> dict[Names, SetTable]:
     """Return the unbiased estimate of each table from all reports of sets that hold its attributes."""
     schema = parts[0].protocol.schema
     people = sum(part.people for part in parts)
+    found: dict[Names, list[Unbiased]] = {names: [] for names in sets}
+    not_adding: set[Names] = set()
+    counts = sorted({len(names) for names in sets})
+    for part in parts:
+        for group, sums in zip(part.protocol.groups, part.parts, strict=True):
+            ordered = sorted(group.names, key=schema.index) if sums.reports else []
+            inside = (names for count in counts for names in combinations(ordered, count))
+            for names in (each for each in inside if each in found):
+                found[names].append(_one(group, sums, names))
+                if not group.randomiser.adds_up:
+                    not_adding.add(names)
     tables = {}
-    for names in sets:
-        several, adds_up = [], True
-        for part in parts:
-            for group, sums in zip(part.protocol.groups, part.parts, strict=True):
-                if set(names) <= set(group.names) and sums.reports:
-                    several.append(_one(group, sums, names))
-                    adds_up &= group.randomiser.adds_up
+    for names, several in found.items():
         cells = averaged(several) if several else None
         if cells is not None and about == "collected":
             cells = replace(cells, slope=cells.slope - 1 / people, curve=cells.curve + 1 / people)
         sizes = tuple(schema[name].size for name in names)
-        tables[names] = SetTable(names, sizes, cells, adds_up)
+        tables[names] = SetTable(names, sizes, cells, names not in not_adding)
     return tables
 
 
