@@ -96,8 +96,8 @@ def all_pairs(schema: Schema) -> list[tuple[str, ...]]:
         raise InputError(f"a pair needs two attributes, got {len(schema)}; take the protocol 'smp'.")
     if (count := math.comb(len(schema), 2)) > MOST_PAIRS:
         raise InputError(
-            f"{len(schema)} attributes have {count} pairs, more than {MOST_PAIRS}: hardly anybody would report "
-            "each. Leave attributes out, or name the sets that matter."
+            f"{len(schema)} attributes have {count} pairs, more than {MOST_PAIRS}: hardly anybody would "
+            "report each. Leave attributes out, or name the sets that matter."
         )
     return list(combinations(schema.names, 2))
 
