@@ -318,6 +318,9 @@ def test_advice_follows_people_and_budget() -> None:
     assert learnt.choice.two_phase is None
     with pytest.raises(sl.InputError, match="tables of other attributes"):
         advise_pairs(SHARED, 1.0, 5_000, known)
+    some = sl.estimate_pairs(pairs(OWN, 2.0).randomise(apart(500), seed=1), sets=[["a", "b"]])
+    with pytest.raises(sl.InputError, match="no table of a and c"):
+        advise_pairs(OWN, 1.0, 5_000, some)
 
 
 def test_tables_are_written_and_read(tmp_path) -> None:
