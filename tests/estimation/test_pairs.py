@@ -76,8 +76,12 @@ def test_unbiased_tables_are_so_and_their_errors_are_true() -> None:
     for seed in range(400):
         parts = [protocol.randomise(records, seed=seed).aggregate()]
         table = set_tables(parts, [("a", "b")], "collected")["a", "b"]
-        raw, variance = consistent(table, unbiased(parts))
+        marginals = unbiased(parts)
+        raw, variance = consistent(table, marginals)
         cells.append(raw)
+        for axis, name in enumerate("ab"):
+            share = marginals[name].estimate
+            assert raw.reshape(3, 3).sum(axis=1 - axis) == pytest.approx(share + (1 - share.sum()) / 3)
         spreads.append(variance)
     error = np.std(cells, axis=0) / 20
     assert np.abs((np.mean(cells, axis=0) - true) / error).max() < 5
