@@ -276,8 +276,8 @@ def test_weights_lean_on_other_tables_without_their_own() -> None:
     logs = np.array([[0.0, 0.0], [0.0, 6.0], [0.0, 6.0]])
     weights = shared_weights(logs, priors, 2.0)
     assert weights[0, 1] > 0.7
-    alone = shared_weights(logs[:1], priors[:1], 2.0)
-    assert alone[0] == pytest.approx([0.5, 0.5])
+    alone = shared_weights(np.array([[0.0, 1.0]]), priors[:1], 2.0)
+    assert alone[0, 1] == pytest.approx(1 / (1 + math.exp(-1)))
     assert prior_weights(11, (3, 4)).sum() == pytest.approx(1.0)
 
 
