@@ -51,11 +51,11 @@ def test_the_model_has_the_pairs_that_fit_a_clique(most: int) -> None:
         n: np.bincount(records[:, i], minlength=SCHEMA.sizes[i]) / 20_000 for i, n in enumerate("abcd")
     }
     steps = list(model_steps(SCHEMA, tables, marginals, most))
-    assert [name for step in steps for name in step.drawn].sort() == list("abcd").sort()
+    assert sorted(name for step in steps for name in step.drawn) == list("abcd")
     drawn = tables_of(draw(SCHEMA, steps, 200_000, seed=1))
     for step in steps:
         assert step.law.sum(axis=1) == pytest.approx(1.0)
-        assert step.law.size <= max(most, 1 << 4)
+        assert step.law.size <= most
         for pair in combinations((*step.given, *step.drawn), 2):
             names = tuple(sorted(pair, key=SCHEMA.index))
             assert drawn[names] == pytest.approx(tables[names], abs=0.006)
@@ -107,16 +107,34 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         sl.estimation.synthetic_people(estimates(200), 0)
 
 
-def test_synthetic_people_tell_nothing_about_members() -> None:
-    """2,000 members and as many outsiders: wrong as often as a coin but for six standard errors, 0.048."""
-    members, outsiders = people(2_000, 1), people(2_000, 2)
-    found = sl.estimate_pairs(pairs(SCHEMA, 1.0).randomise(members, seed=1))
-    result = attack_synthetic(
-        sl.estimation.synthetic_people(found, seed=1).codes, members, outsiders, epsilon=1.0
-    )
-    assert abs(result.score.value - 0.5) < 0.048
-    assert result.limit.value == pytest.approx(1 / (1 + np.e))
-    assert result.score.value >= result.limit.value
+def test_synthetic_people_tell_little_about_members() -> None:
+    """Ten collections of 2,000: the mean error is a coin's but for 0.0125, five standard errors.
+
+    Were the tables of others, it would be 0.5; the members' own reports lower it by about 0.0015.
+    """
+    scores: dict[bool, list[float]] = {True: [], False: []}
+    for seed in range(10):
+        members, outsiders, others = (people(2_000, 3 * seed + place) for place in range(3))
+        for is_theirs, reporting in ((True, members), (False, others)):
+            found = sl.estimate_pairs(pairs(SCHEMA, 1.0).randomise(reporting, seed=seed))
+            drawn = sl.estimation.synthetic_people(found, seed=seed).codes
+            result = attack_synthetic(drawn, members, outsiders, epsilon=1.0)
+            scores[is_theirs].append(result.score.value)
+            assert result.limit.value == pytest.approx(1 / (1 + np.e))
+    for some in scores.values():
+        assert abs(np.mean(some) - 0.5) < 0.0125
+    assert min(scores[True]) >= 1 / (1 + np.e)
+
+
+def test_the_attack_finds_members_where_tables_hardly_have_noise() -> None:
+    """Eight collections of 200 at epsilon 20: a gain of 0.065 +- 0.0053 on average, within four of these."""
+    gains = []
+    for seed in range(8):
+        members, outsiders = people(200, 2 * seed), people(200, 2 * seed + 1)
+        found = sl.estimate_pairs(pairs(SCHEMA, 20.0, [list("abcd")]).randomise(members, seed=seed))
+        drawn = sl.estimation.synthetic_people(found, 20_000, seed=seed).codes
+        gains.append(attack_synthetic(drawn, members, outsiders, epsilon=20.0).gain.value)
+    assert np.mean(gains) > 0.044
 
 
 def test_the_attack_finds_members_where_records_are_published_as_they_are() -> None:

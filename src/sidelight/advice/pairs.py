@@ -125,6 +125,8 @@ def advise_pairs(
 def _learnt(schema: Schema, epsilon: float, known: PairEstimates) -> Allotment:
     if known.schema != schema:
         raise InputError("`known` has tables of other attributes; estimate those of the same schema.")
+    if missing := [names for names in all_pairs(schema) if names not in known.tables]:
+        raise InputError(f"`known` has no table of {' and '.join(missing[0])}; estimate without `sets`.")
     believed = {names: Dependence.known(known.tables[names].distance) for names in all_pairs(schema)}
     squares = {name: float((share**2).sum()) for name, share in known.marginals.items()}
     return Allotment(schema, epsilon, believed, squares)

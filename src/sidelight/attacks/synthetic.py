@@ -5,6 +5,11 @@ The records are made from estimates, so whatever they tell about one person went
 them who did not, and calls those members whose records are commoner in the table than he would expect. With a
 report of epsilon nobody can be right more often than e^eps / (1 + e^eps) of the time (Kairouz, Oh, Viswanath
 2015); without learning anything he is right half of the time.
+
+What he gains is real, as each member's own report is in the estimates, and small: tables of 2,000 people
+(four attributes, on average over 40 collections, each +- 0.0013) led to errors of 0.4985 at epsilon 1 and
+0.4932 at epsilon 4; tables of other people to 0.500. One attack's interval is wider than that, so it neither
+shows the gain nor shows that there is none.
 """
 
 from __future__ import annotations

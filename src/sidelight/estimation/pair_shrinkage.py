@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -37,6 +38,11 @@ _OWN = 2.0
 """How many tables' worth the prior weights count beside the evidence of the other tables."""
 _STRONG = 256.0
 """Up to this alpha a table says something about its marginals that they do not say themselves."""
+
+_SETTLING = 30
+"""How often larger tables and their pairs tell each other what they are."""
+_AGREED = 1e-7
+"""Tables agree that are no further apart in any cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,28 +273,56 @@ def _agreed(
 
 
 def shrunken_sets(
-    tables: Mapping[Names, SetTable], pairs: Mapping[Names, Array], shares: Mapping[str, Array]
+    tables: Mapping[Names, SetTable], pairs: Mapping[Names, Shrunken], shares: Mapping[str, Array]
 ) -> dict[Names, Shrunken]:
-    """Return larger tables by the evidence: around independence, or around what their pairs imply."""
+    """Return larger tables by the evidence, around independence or what their pairs imply, and the pairs.
+
+    `pairs` holds all pairs of the larger tables. They come back as the larger tables have them.
+    """
     if not tables:
-        return {}
-    centres, margins = [], []
+        return dict(pairs)
+    cells = {names: item.cells for names, item in pairs.items()}
+    centres = []
     for names, table in tables.items():
         apart = outer([shares[name] for name in names])
-        inside: Margins = {
-            (a, b): pairs[names[a], names[b]]
-            for a in range(len(names)) for b in range(a + 1, len(names))
-            if (names[a], names[b]) in pairs
-        }  # fmt: skip
-        implied = fitted(apart.reshape(table.sizes), inside).reshape(-1)
+        implied = fitted(apart.reshape(table.sizes), _inside(names, cells)).reshape(-1)
         centres.append([apart, implied])
-        margins.append(inside)
     judged, weights = _averaged(list(tables.values()), centres)
-    result = {}
-    each = zip(tables.items(), judged, weights, margins, strict=True)
-    for (names, table), item, weight, inside in each:
-        mean = (weight @ item.means).reshape(table.sizes)
+    each = list(zip(tables.items(), judged, weights, strict=True))
+    means = {names: (weight @ item.means).reshape(table.sizes) for (names, table), item, weight in each}
+    agreed = settled(means, cells)
+    result = {names: replace(item, cells=agreed[names]) for names, item in pairs.items()}
+    for (names, _), item, weight in each:
         shaped = weight.reshape(-1, len(ALPHAS))
-        cells = fitted(mean, inside) if inside else mean / mean.sum()
-        result[names] = Shrunken(cells, shaped, item.apart.reshape(shaped.shape))
+        result[names] = Shrunken(agreed[names], shaped, item.apart.reshape(shaped.shape))
     return result
+
+
+def _inside(names: Names, cells: Mapping[Names, Array]) -> Margins:
+    """Return the tables of all pairs of a larger set, by axes."""
+    return {(a, b): cells[names[a], names[b]] for a, b in combinations(range(len(names)), 2)}
+
+
+def settled(larger: Mapping[Names, Array], pairs: Mapping[Names, Array]) -> dict[Names, Array]:
+    """Return larger tables and their pairs so that all agree, with the marginals that the pairs have.
+
+    Pairs that were found one by one may be those of no joint at all. Then the joint that comes nearest to
+    them is scaled back to the marginals, which always is possible, and tells its pairs what they are.
+    """
+    cells = dict(pairs)
+    joints: dict[Names, Array] = {}
+    for _ in range(_SETTLING):
+        moved = 0.0
+        for names, mean in larger.items():
+            inside = _inside(names, cells)
+            of = [marginal(inside[0, 1], 0), *(marginal(inside[0, b], 1) for b in range(1, len(names)))]
+            singles: Margins = {(axis,): share for axis, share in enumerate(of)}
+            joints[names] = fitted(fitted(mean, inside), singles)
+            for a, b in inside:
+                others = tuple(axis for axis in range(len(names)) if axis not in (a, b))
+                found = joints[names].sum(axis=others)
+                moved = max(moved, float(np.abs(found - cells[names[a], names[b]]).max()))
+                cells[names[a], names[b]] = found
+        if moved < _AGREED:
+            break
+    return cells | joints

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from sidelight.estimation.dependence import PairDependence, pair_dependence
 from sidelight.estimation.estimates import merged
-from sidelight.estimation.set_tables import Names, SetTable, check_sets, consistent
+from sidelight.estimation.set_tables import Names, SetTable, check_sets, consistent, left_variance
 from sidelight.estimation.table_evidence import Evidence, table_evidence
-from sidelight.estimation.unbiased import ABOUT, About
+from sidelight.estimation.unbiased import ABOUT, About, Every
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
@@ -255,20 +255,24 @@ def _estimated(evidence: Evidence, names: Names, deviations: float) -> TableEsti
     lower, upper = np.minimum(low, found.cells), np.maximum(high, found.cells)
     told = None
     if len(names) == 2:
-        own, noise = _beside_marginals(table, found.cells)
-        told = pair_dependence(found.cells, own, noise, found.dependent, deviations)
+        noise = _beside_independence(table, found.cells, evidence.marginals)
+        told = pair_dependence(
+            found.cells, None if table.cells is None else raw, noise, found.dependent, deviations
+        )
     return TableEstimate(
         names, found.cells, raw, error, lower, upper, table.reports, found.distance, told
     )  # fmt: skip
 
 
-def _beside_marginals(table: SetTable, stated: Array) -> tuple[Array | None, Array]:
-    """Return the unbiased table of a pair moved to the stated marginals, and the variance that is left."""
-    if table.cells is None:
-        return None, np.zeros(table.sizes)
-    joint = table.cells.estimate.reshape(table.sizes)
-    first, second = table.sizes
-    joint = joint + (stated.sum(axis=1) - joint.sum(axis=1))[:, None] / second
-    joint = joint + (stated.sum(axis=0) - joint.sum(axis=0)) / first
-    variance = table.cells.variance(stated.reshape(-1)).reshape(table.sizes)
-    return joint, variance * ((first - 1) * (second - 1) / max(first * second - 1, 1))
+def _beside_independence(table: SetTable, stated: Array, marginals: Every) -> Array:
+    """Return the variance of a pair's unbiased distance from independence: of the table, of the marginals.
+
+    Marginals that err move the product; only what differs from an even shift is not in the table as well.
+    """
+    own = left_variance(table, stated.reshape(-1), (0.0, 0.0))
+    first, second = (marginal(stated, axis) for axis in (0, 1))
+    noise = [
+        marginals[name].variance(share) for name, share in zip(table.names, (first, second), strict=True)
+    ]
+    uneven = [(share - 1 / share.size) ** 2 for share in (first, second)]
+    return np.asarray(own + np.outer(noise[0], uneven[1] + noise[1]) + np.outer(uneven[0], noise[1]))

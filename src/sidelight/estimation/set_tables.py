@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from sidelight.estimation.unbiased import About, Every, Unbiased
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
-from sidelight.protocols.groups import ReportedGroup, table_moments
+from sidelight.protocols.groups import ReportedGroup, marginal, table_moments
 from sidelight.protocols.protocol import domain_size
 from sidelight.protocols.records import RecordSums
+from sidelight.protocols.sets import all_pairs
 from sidelight.schema import Schema
 
 Names = tuple[str, ...]
@@ -55,9 +57,8 @@ class SetTable:
 def check_sets(schema: Schema, sets: Sequence[Sequence[str]] | None) -> list[Names]:
     """Return sets of attributes in the schema's order, all pairs by default, after checking them."""
     if sets is None:
-        names = schema.names
-        sets = [(a, b) for place, a in enumerate(names) for b in names[place + 1 :]]
-    checked: list[Names] = []
+        sets = all_pairs(schema) if len(schema) > 1 else []
+    checked: dict[Names, None] = {}
     for given in sets:
         if isinstance(given, str):
             raise InputError(f"a set must be a list of attributes, got {given!r}; write [{given!r}, ...].")
@@ -67,30 +68,34 @@ def check_sets(schema: Schema, sets: Sequence[Sequence[str]] | None) -> list[Nam
         cells = domain_size([schema[name].size for name in ordered])
         if cells > LARGEST_SET:
             raise InputError(f"the table of {', '.join(ordered)} has {cells} cells, more than {LARGEST_SET}.")
-        if ordered not in checked:
-            checked.append(ordered)
+        checked[ordered] = None
     if not checked:
         raise InputError(f"tables need two attributes, and the schema has {len(schema)}.")
-    return checked
+    return list(checked)
 
 
 def set_tables(parts: Sequence[RecordSums], sets: Sequence[Names], about: About) -> dict[Names, SetTable]:
     """Return the unbiased estimate of each table from all reports of sets that hold its attributes."""
     schema = parts[0].protocol.schema
     people = sum(part.people for part in parts)
+    found: dict[Names, list[Unbiased]] = {names: [] for names in sets}
+    not_adding: set[Names] = set()
+    counts = sorted({len(names) for names in sets})
+    for part in parts:
+        for group, sums in zip(part.protocol.groups, part.parts, strict=True):
+            ordered = sorted(group.names, key=schema.index) if sums.reports else []
+            inside = (names for count in counts for names in combinations(ordered, count))
+            for names in (each for each in inside if each in found):
+                found[names].append(_one(group, sums, names))
+                if not group.randomiser.adds_up:
+                    not_adding.add(names)
     tables = {}
-    for names in sets:
-        several, adds_up = [], True
-        for part in parts:
-            for group, sums in zip(part.protocol.groups, part.parts, strict=True):
-                if set(names) <= set(group.names) and sums.reports:
-                    several.append(_one(group, sums, names))
-                    adds_up &= group.randomiser.adds_up
+    for names, several in found.items():
         cells = averaged(several) if several else None
         if cells is not None and about == "collected":
             cells = replace(cells, slope=cells.slope - 1 / people, curve=cells.curve + 1 / people)
         sizes = tuple(schema[name].size for name in names)
-        tables[names] = SetTable(names, sizes, cells, adds_up)
+        tables[names] = SetTable(names, sizes, cells, names not in not_adding)
     return tables
 
 
@@ -134,7 +139,8 @@ def consistent(table: SetTable, marginals: Every) -> tuple[Array, Array]:
     """Return the table that agrees with unbiased marginals, flat, and the variances of its cells.
 
     Of a table whose noise is alike in all cells, the marginals and the rest are independent. The rest stays;
-    the marginals are replaced by the given ones, which are better, each spread evenly over its cells.
+    the marginals are replaced by the given ones, which are better, each spread evenly over its cells. The
+    variances hold for noise that differs between cells too.
     """
     shares = [marginals[name] for name in table.names]
     near = [to_simplex(share.estimate) for share in shares]
@@ -142,18 +148,74 @@ def consistent(table: SetTable, marginals: Every) -> tuple[Array, Array]:
     whole = domain_size(table.sizes)
     if table.cells is None:
         return outer(near), _product_variance(near, spread)
+    cells = to_simplex(table.cells.estimate)
     joint = table.cells.estimate.reshape(table.sizes)
-    variance = table.cells.variance(to_simplex(table.cells.estimate)).reshape(table.sizes)
     joint = joint + (1 - joint.sum()) / whole
-    free = whole - 1 - sum(size - 1 for size in table.sizes)
-    variance = variance * max(free, 0) / max(whole - 1, 1)
+    kept, added = [], np.zeros(table.sizes)
     for axis, (share, noise, size) in enumerate(zip(shares, spread, table.sizes, strict=True)):
-        others = tuple(i for i in range(joint.ndim) if i != axis)
         shape = [size if i == axis else 1 for i in range(joint.ndim)]
         wanted = share.estimate + (1 - share.estimate.sum()) / size
-        joint = joint + (wanted - joint.sum(axis=others)).reshape(shape) * size / whole
-        variance = variance + noise.reshape(shape) * (size / whole) ** 2
-    return joint.reshape(-1), variance.reshape(-1)
+        joint = joint + (wanted - marginal(joint, axis)).reshape(shape) * size / whole
+        # Its own marginal is one of those that were averaged, by its precision.
+        own = _own_marginal(table, cells, axis)
+        part = min(float(noise.sum() / max(own.sum(), 1e-300)), 1.0)
+        added = added + np.maximum(noise - part**2 * own, 0.0).reshape(shape) * (size / whole) ** 2
+        kept.append(part)
+    return joint.reshape(-1), (left_variance(table, cells, kept) + added).reshape(-1)
+
+
+def left_variance(table: SetTable, near: Array, kept: Sequence[float]) -> Array:
+    """Return the variances of a table's cells where its marginals keep such shares of their own noise.
+
+    What is left of the noise is K noise, K = I - J + sum over axes of (kept - 1) (mean over the others - J),
+    J the mean over all cells. Its covariance is diag(d) + c near near' but for what K takes out.
+    """
+    if table.cells is None:
+        return np.zeros(table.sizes)
+    alone, shares = _alone(table, near).reshape(table.sizes), near.reshape(table.sizes)
+    axes = range(alone.ndim)
+    gains = [(part - 1) * size / alone.size for part, size in zip(kept, table.sizes, strict=True)]
+    rest = -(1 + sum(kept) - len(kept)) / alone.size
+    squares = rest**2 * alone.sum() + (1 + 2 * sum(gains) + 2 * rest) * alone
+    moved = shares + rest
+    for a in axes:
+        moved = moved + gains[a] * _summed(shares, (a,))
+        squares = squares + (gains[a] ** 2 + 2 * rest * gains[a]) * _summed(alone, (a,))
+        for b in range(a):
+            squares = squares + 2 * gains[a] * gains[b] * _summed(alone, (a, b))
+    curve = table.cells.curve.reshape(table.sizes)
+    return np.asarray(np.maximum(squares + curve * moved**2, 0.0))
+
+
+def _summed(cells: Array, kept: tuple[int, ...]) -> Array:
+    others = tuple(axis for axis in range(cells.ndim) if axis not in kept)
+    return np.asarray(cells.sum(axis=others, keepdims=True))
+
+
+def _own_marginal(table: SetTable, near: Array, axis: int) -> Array:
+    """Return the variances of a table's own marginal of one axis, once the table adds up to 1."""
+    alone = marginal(_alone(table, near).reshape(table.sizes), axis)
+    share = marginal(near.reshape(table.sizes), axis)
+    part = 1 / share.size
+    curve = float(table.cells.curve[0]) if table.cells is not None else 0.0
+    spread = alone * (1 - 2 * part) + part**2 * alone.sum() + curve * (share - part) ** 2
+    return np.asarray(np.maximum(spread, 0.0))
+
+
+def _alone(table: SetTable, near: Array) -> Array:
+    """Return each cell's noise that it shares with no other.
+
+    Of estimates that add up by themselves, as those of sets do, the noise of two cells has a covariance
+    u + (v - u)(f + g), of cells with frequencies f and g; each row of the covariance adds up to 0.
+    """
+    if table.cells is None:
+        return np.zeros_like(near)
+    none, slope, curve = table.cells.constant, table.cells.slope, table.cells.curve
+    if not table.adds_up or near.size < 3:
+        return np.asarray(none + slope * near)
+    beside = (-curve - none - slope) / (near.size - 1)
+    apart = -(none + beside) / (near.size - 2)
+    return np.asarray(none - apart + (slope - 2 * (beside - apart)) * near)
 
 
 def _product_variance(near: Sequence[Array], spread: Sequence[Array]) -> Array:

@@ -40,6 +40,5 @@ def table_evidence(
     pairs = shrunken_pairs(
         schema, {n: table for n, table in tables.items() if len(n) == 2}, marginals, shares
     )
-    cells = {names: item.cells for names, item in pairs.items()}
     larger = {names: table for names, table in tables.items() if len(names) > 2}
-    return Evidence(marginals, shares, tables, {**pairs, **shrunken_sets(larger, cells, shares)})
+    return Evidence(marginals, shares, tables, shrunken_sets(larger, pairs, shares))

@@ -29,6 +29,8 @@ from sidelight.schema import Schema
 
 BLOCK = 1 << 16
 """Blocks of so many rows have noise of their own in simulations where a person reports one group."""
+_MOST_LISTED = 1 << 14
+"""Reports that are sets are listed one by one up to so many."""
 
 
 class _GroupFile(Strict):
@@ -157,7 +159,9 @@ class GroupProtocol(protocol.Protocol):
                     f"the reports of {group.label!r} are numbers, too many to enumerate; take the protocol's "
                     "`epsilon` and `delta`, which hold by proof."
                 )
-            law = group.randomiser.channel.matrix()
+            law = group.randomiser.report_law(_MOST_LISTED)
+            if law is None:
+                law = group.randomiser.channel.matrix()
             protocol.check_channel_size(protocol.domain_size(self.schema.sizes), law.shape[1])
             records = protocol.every_record(self.schema).T.astype(np.uint16)
             laws.append(law[group.codes(records, self.schema)])

@@ -7,6 +7,7 @@ attributes then come with noise of their own, and every set that holds an attrib
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from sidelight.schema import Schema
 
 _WHOLE = 1 << 20
 """What shares of people are counted in."""
+MOST_PAIRS = 20_000
+"""All pairs are collected or estimated only where there are no more than this: those of 200 attributes."""
 _ORIGIN = re.compile(r"first phase ([0-9a-f]{24}),")
 
 
@@ -88,9 +91,14 @@ def pairs(
 
 
 def all_pairs(schema: Schema) -> list[tuple[str, ...]]:
-    """Return every pair of a schema's attributes; raise where there is none."""
+    """Return every pair of a schema's attributes; raise where there is none, or far too many."""
     if len(schema) < 2:
         raise InputError(f"a pair needs two attributes, got {len(schema)}; take the protocol 'smp'.")
+    if (count := math.comb(len(schema), 2)) > MOST_PAIRS:
+        raise InputError(
+            f"{len(schema)} attributes have {count} pairs, more than {MOST_PAIRS}: hardly anybody would "
+            "report each. Leave attributes out, or name the sets that matter."
+        )
     return list(combinations(schema.names, 2))
 
 
