@@ -28,12 +28,13 @@ def main() -> None:
 def grown(title: str, sizes: Sequence[int], work: Callable[[int], object]) -> None:
     """Print the seconds of each size, and the humps."""
     seconds = []
+    print(f"\n{title}\n" + "".join(f"{size:>12,}" for size in sizes))
     for size in sizes:
         start = time.process_time()
         work(size)
         seconds.append(time.process_time() - start)
-    print(f"\n{title}\n" + "".join(f"{size:>12,}" for size in sizes))
-    print("".join(f"{taken:>11.2f}s" for taken in seconds))
+        print(f"{seconds[-1]:>11.2f}s", end="", flush=True)
+    print()
     humps = [
         f"{size:,} ({taken:.2f} s; later {min(seconds[place + 1 :]):.2f} s)"
         for place, (size, taken) in enumerate(zip(sizes[:-1], seconds[:-1], strict=True))

@@ -156,6 +156,10 @@ class Schema:
         """The alphabets' sizes."""
         return tuple(attribute.size for attribute in self.attributes)
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     def __len__(self) -> int:
         return len(self.attributes)
 
@@ -171,8 +175,8 @@ class Schema:
     def index(self, name: str) -> int:
         """Return the position of the attribute called `name`."""
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._places[name]
+        except KeyError:
             raise unknown("attribute", name, self.names) from None
 
     def _repr_html_(self) -> str:

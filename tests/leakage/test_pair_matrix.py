@@ -20,9 +20,9 @@ def test_the_matrix_has_the_figures_of_every_pair(names: str, missing: bool) -> 
     belief = Belief.from_counts(counts, list("abcd"))
     each = zip(belief.schema, names.split(), (0.5, 1.0, 1.5, 2.0), strict=True)
     channels = {item.name: create(name, item.size, budget).channel for item, name, budget in each}
-    matrix = pair_matrix(belief, channels, ["d", "a", "b"])
+    matrix = pair_matrix(belief, channels, ["d", "a", "b", "c"])
     assert len(matrix) == 4
-    assert matrix.values.shape == (4, 3)
+    assert matrix.values.shape == (4, 4)
     for name, row, values in zip(channels, matrix, matrix.values, strict=True):
         for secret, cell, value in zip(matrix.secrets, row, values, strict=True):
             if name == secret:

@@ -39,12 +39,16 @@ def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
     return float(np.max(shares_over(constraint.figures(budgets), problem.bounds)))
 
 
+_DECIDERS = 5
+"""So many secrets are tried as the one that decides, before all are asked about every number."""
+
+
 @dataclass(eq=False)
 class Watch:
-    """The excess along a line of budgets that grow with a number, of the secrets that can still decide it.
+    """The excess along a line of budgets that grow with a number, of the secret that decides it.
 
-    Leakage grows with the budgets for the mechanisms that are offered. So below a number at which some
-    secrets were over their limits, these alone have to be asked about.
+    Leakage grows with the budgets for the mechanisms that are offered. So below a number at which a secret
+    was the furthest over its limit, it alone is asked about, until all are asked about the root it has.
     """
 
     problem: Problem
@@ -54,12 +58,12 @@ class Watch:
     over: Positions = field(default_factory=lambda: np.arange(0))
 
     def __call__(self, number: float) -> float:
-        """Return the largest excess of those that decide."""
+        """Return the excess of the secret that decides, or the largest of all."""
         if len(self.over):
             figures = self.constraint.figures_of(self.budgets(number), self.over)
             shares = shares_over(figures, self.problem.bounds[self.over])
             if shares.max() > 0 or number <= self.unsafe:
-                self._keep(number, self.over, shares)
+                self._keep(number, self.over, shares)  # the last number that is unsafe for it
                 return float(shares.max())
         return self.whole(number)
 
@@ -71,17 +75,19 @@ class Watch:
 
     def _keep(self, number: float, secrets: Positions, shares: Array) -> None:
         if number < self.unsafe and shares.max() > 0:
-            self.unsafe, self.over = number, secrets[shares > 0]
+            self.unsafe, self.over = number, secrets[[shares.argmax()]]
 
 
 def largest_on_line(
     problem: Problem, constraint: Constraint, budgets: Callable[[float], Array], low: float, high: float
 ) -> float:
     """Return the largest number whose budgets keep all limits, from a safe one on; see `largest_safe`."""
-    watch = Watch(problem, constraint, budgets)
-    found = largest_safe(watch, low, high)
-    if found == low or watch.whole(found) <= 0:  # all secrets: should one not grow with the budgets
-        return found
+    watch, top = Watch(problem, constraint, budgets), high
+    for _ in range(_DECIDERS):
+        found = largest_safe(watch, low, top)
+        if found == low or watch.whole(found) <= 0:
+            return found
+        top = found  # another secret is over its limit there: now that one decides
     return largest_safe(watch.whole, low, high)
 
 

@@ -120,39 +120,45 @@ def pair_matrix(belief: Belief, channels: Mapping[str, Channel], secrets: Sequen
     alike: dict[tuple[object, ...], list[int]] = {}
     for row, channel in enumerate(channels.values()):
         alike.setdefault((type(channel), channel.kind, channel.size), []).append(row)
-    sizes: dict[int, list[int]] = {}
-    for column, secret in enumerate(secrets):
-        sizes.setdefault(belief.schema[secret].size, []).append(column)
-    values = np.full((len(channels), len(secrets)), np.nan)
-    released, wanted = ([belief.schema.index(name) for name in names] for names in (channels, secrets))
-    own = np.equal.outer(released, wanted)
-    stacks = [(rows, columns) for rows in alike.values() for columns in sizes.values()]
-    for rows, columns in track(stacks, "pairs"):
-        i, j = (part.reshape(-1) for part in np.meshgrid(rows, columns, indexing="ij"))
-        others = ~own[i, j]
-        if others.any():
-            values[i[others], j[others]] = _stack(belief, channels, secrets, i[others], j[others])
+    released, wanted = (
+        np.array([*map(belief.schema.index, names)], dtype=np.intp) for names in (channels, secrets)
+    )
+    sizes = np.array(belief.schema.sizes)
+    columns = [np.flatnonzero(sizes[wanted] == size) for size in np.unique(sizes[wanted])]
+    used, values = list(channels.values()), np.empty((len(channels), len(secrets)))
+    stacks = [(np.array(rows), some) for rows in alike.values() for some in columns]
+    for rows, some in track(stacks, "pairs"):
+        values[rows[:, None], some] = _stack(belief, used, rows, released[rows], wanted[some])
+    values[released[:, None] == wanted] = np.nan
     return PairMatrix(belief, channels, tuple(secrets), values)
 
 
 def _stack(
-    belief: Belief, channels: Mapping[str, Channel], secrets: Sequence[str], i: Positions, j: Positions
+    belief: Belief, channels: Sequence[Channel], own: Positions, released: Positions, wanted: Positions
 ) -> Array:
-    """Return the figures of pairs of one shape, together where all their values can occur."""
-    names, used = list(channels), list(channels.values())
-    starts = dict(zip(belief.schema.names, belief.offsets.tolist(), strict=False))
-    down, across = np.arange(belief.schema[secrets[j[0]]].size), np.arange(used[i[0]].size)
-    first = np.array([starts[secret] for secret in secrets])[j, None] + down
-    second = np.array([starts[name] for name in names])[i, None] + across
-    rows = belief.conditionals[first[:, :, None], second[:, None, :]]
+    """Return the figures of all pairs of these attributes, released and secret, which have one shape.
+
+    They go together where all their values can occur; those of a secret's own report have no meaning.
+    `own` says where the channels of those released stand.
+    """
+    first, second = (
+        belief.offsets[part][:, None] + np.arange(belief.schema.sizes[part[0]]) for part in (wanted, released)
+    )
+    blocks = belief.conditionals[first.reshape(-1, 1), second.reshape(-1)]
+    # The pairs lie side by side in memory, so that few long steps serve them all.
+    blocks = np.ascontiguousarray(blocks.reshape(*first.shape, *second.shape).transpose(1, 3, 2, 0))
+    rows = np.moveaxis(blocks.reshape(*blocks.shape[:2], -1), -1, 0)
+    which = np.repeat(own, len(wanted))
     whole: Mask = np.asarray(~np.isnan(rows[:, :, 0]).any(axis=1))
-    values = np.empty(len(i))
-    if whole.any():
-        values[whole] = used[i[0]].stacked_values(rows[whole], used, i[whole])
+    values = np.zeros(len(rows))
+    if whole.all():
+        values = channels[own[0]].stacked_values(rows, channels, which)
+    elif whole.any():
+        values[whole] = channels[own[0]].stacked_values(rows[whole], channels, which[whole])
     for place in np.flatnonzero(~whole).tolist():  # rows of values that cannot occur
-        seen, _ = conditional_rows(belief, secrets[j[place]], names[i[place]])
-        values[place] = used[i[place]].worst_ratio(seen).value
-    return values
+        possible = ~np.isnan(rows[place, :, 0])
+        values[place] = channels[which[place]].worst_ratio(rows[place][possible]).value
+    return values.reshape(len(own), -1)
 
 
 def _block(belief: Belief, secret: str, neighbour: str) -> Array:

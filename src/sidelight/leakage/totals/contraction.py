@@ -8,9 +8,9 @@ half: n log n contractions instead of n^2.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 
 import numpy as np
 
@@ -60,9 +60,9 @@ class ListedTotals(Totals):
     def values(self, channels: Channels) -> dict[str, float]:
         """Return the total of each secret."""
         most = composition(channels).value
+        columns = self._columns(channels)
         return {
-            self.names[axis]: min(float(self._pairs(cells, axis, channels).max()), most)
-            for axis, cells in self._contractions(self._columns(channels))
+            self.names[axis]: min(float(pairs.max()), most) for axis, pairs, _ in self._all(columns, channels)
         }
 
     def bounds(self, channels: Channels) -> dict[str, Bound]:
@@ -81,10 +81,9 @@ class ListedTotals(Totals):
         steps = np.array([moved[name].epsilon - channels[name].epsilon for name in moved])
         places = [self.names.index(name) for name in moved]
         changes = {}
-        for axis, cells in self._contractions(columns):
-            pairs = self._pairs(cells, axis, channels)
+        for axis, pairs, reported in self._all(columns, channels):
             value, pair = float(pairs.max()), divmod(int(pairs.argmax()), len(pairs))
-            reports = self._worst_reports(cells, axis, pair).items()
+            reports = reported(pair).items()
             now, then = ([side[other][:, number] for other, number in reports] for side in (columns, others))
             codes = self._possible(axis)[list(pair)]
             grown = np.zeros(self.cells.ndim)
@@ -96,29 +95,58 @@ class ListedTotals(Totals):
         return changes
 
     def among(self, secrets: Collection[str]) -> ListedTotals | None:
-        """Return the totals of these secrets alone, in the same room."""
+        """Return the totals of these secrets alone, of the same tables."""
         if not set(secrets) & set(self.secrets):
             return None
         fewer = replace(self, secrets=tuple(name for name in self.secrets if name in secrets))
-        vars(fewer).update(priors=self.priors, _room=self._room)
+        kept = {name: value for name, value in vars(self).items() if name in ("priors", "_sides")}
+        vars(fewer).update(kept)
         return fewer
 
     @cached_property
-    def _room(self) -> list[Array]:
-        """Tables to work in: one for each time that the axes are halved, and one for those of no secret."""
-        return [np.empty(self.cells.shape) for _ in range(len(self.names).bit_length() + 1)]
+    def _sides(self) -> tuple[Array, Array]:
+        """The table with the first half of the axes in its rows, and with the second half."""
+        table = self.cells.reshape(1 << self.cells.ndim // 2, -1)
+        return table, np.ascontiguousarray(table.T)
 
     def _columns(self, channels: Channels) -> list[Array]:
         axes = zip(self.names, self.cells.shape, strict=True)
         return [_listed(channels.get(name), size) for name, size in axes]
 
+    def _all(
+        self, columns: Sequence[Array], channels: Channels
+    ) -> Iterator[tuple[int, Array, Callable[[tuple[int, int]], dict[int, int]]]]:
+        """Yield each secret's axis, the log-ratios of its values, and what finds the reports of one."""
+        if self.cells.size >= LARGE and all(column.shape == (2, 2) for column in columns):
+            yield from self._extremes(columns, channels)
+            return
+        for axis, cells in self._contractions(columns):
+            yield axis, self._pairs(cells, axis, channels), partial(self._worst_reports, cells, axis)
+
+    def _extremes(
+        self, columns: Sequence[Array], channels: Channels
+    ) -> Iterator[tuple[int, Array, Callable[[tuple[int, int]], dict[int, int]]]]:
+        """Yield what `_all` does of a large table of two values on every axis."""
+        half, axes = self.cells.ndim // 2, range(self.cells.ndim)
+        matrices = np.stack(columns)
+        for table, own, rest in zip(
+            self._sides, (axes[:half], axes[half:]), (axes[half:], axes[:half]), strict=True
+        ):
+            wanted = [place for place, axis in enumerate(own) if self.names[axis] in self.secrets]
+            if not wanted:
+                continue
+            found, where = lone_ratios(table, matrices[own], matrices[rest], wanted)
+            for place in wanted:
+                axis = own[place]
+                pairs = self._own(axis, channels)
+                if len(pairs) == 2:
+                    pairs = np.add(pairs, _two_values(found[place], self.priors[axis]))
+                places = np.array(np.unravel_index(where[place], self.cells.shape))
+                yield axis, pairs, partial(_numbered, [*own, *rest], places, axis)
+
     def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
         """Yield each secret's axis with the table in which this axis alone still has values."""
         wanted = [axis for axis, name in enumerate(self.names) if name in self.secrets]
-        if self.cells.size >= LARGE and all(column.shape == (2, 2) for column in columns):
-            room = self._room
-            yield from _halved(self.cells, columns, wanted, range(self.cells.ndim), room)
-            return
         rest = [axis for axis in range(self.cells.ndim) if axis not in wanted]
         waiting = [(wanted, _contracted(self.cells, columns, rest))]
         while waiting:
@@ -140,8 +168,6 @@ class ListedTotals(Totals):
         """Return the largest log-ratio of every two possible values on the axis, with their own report."""
         possible = self._possible(axis)
         priors = self.priors[axis][possible]
-        if cells.size >= LARGE and cells.shape[axis] == len(possible) == 2:
-            return self._own(axis, channels) + _two_values(cells, axis, float(priors[1] / priors[0]))
         lines = np.moveaxis(cells, axis, 0)
         pairs = np.zeros((len(possible), len(possible)))
         rows = lines.reshape(len(lines), -1)[possible]
@@ -219,23 +245,31 @@ def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> 
     return cells
 
 
-def _halved(
-    cells: Array, columns: Sequence[Array], wanted: Sequence[int], left: Sequence[int], room: Sequence[Array]
-) -> Iterator[tuple[int, Array]]:
-    """Yield the axes of `wanted` with the tables in which each alone is not mixed; those `left` still are.
+def lone_ratios(table: Array, first: Array, second: Array, wanted: Sequence[int]) -> tuple[Array, Positions]:
+    """Return the extreme ratios of the two values on each wanted axis of the rows, and their cells.
 
-    Tables of two values on every axis are mixed in `room`, one table for each halving, which the next
-    secret overwrites: large new tables would take longer to get than to fill.
+    See `kernels.lone_extremes`. The wanted axes are halved again and again, as in `ListedTotals`.
     """
+    from sidelight.leakage.totals.kernels import lone_extremes
+
+    found, where = np.empty((len(first), 2)), np.zeros((len(first), 2), dtype=np.intp)
+    steps = np.array([*_halvings(wanted, range(len(first)), 0)], dtype=np.intp)
+    lone_extremes(table.copy(), first, second, steps, found, where)
+    return found, where
+
+
+def _halvings(wanted: Sequence[int], left: Sequence[int], level: int) -> Iterator[tuple[int, int, int]]:
+    """Yield how the axes left are mixed, one table for each halving, until each wanted one is alone."""
     rest = [axis for axis in left if axis not in wanted]
-    if rest:
-        cells, room = mixed_pairs(cells, columns, rest, room[0]), room[1:]
+    for axis in rest:
+        yield level if axis == rest[0] else level + 1, level + 1, axis
+    level += bool(rest)
     if len(wanted) == 1:
-        yield wanted[0], cells
+        yield -1, level, wanted[0]
         return
     half = len(wanted) // 2
     for part in (wanted[:half], wanted[half:]):
-        yield from _halved(cells, columns, part, wanted, room)
+        yield from _halvings(part, wanted, level)
 
 
 def mixed_pairs(cells: Array, columns: Sequence[Array], axes: Sequence[int], out: Array) -> Array:
@@ -249,15 +283,17 @@ def mixed_pairs(cells: Array, columns: Sequence[Array], axes: Sequence[int], out
     return out
 
 
-def _two_values(cells: Array, axis: int, scale: float) -> Array:
-    """Return the largest log-ratio of the two values on an axis, either way, shape (2, 2)."""
-    from sidelight.leakage.totals.kernels import extreme_ratios
-
-    flat = np.ascontiguousarray(cells).reshape(-1)
-    most, least = extreme_ratios(flat, math.prod(cells.shape[axis + 1 :]))
+def _two_values(ratios: Array, prior: Array) -> Array:
+    """Return the log-ratios of two values, (2, 2), from the extreme ratios of their cells."""
     with np.errstate(divide="ignore"):
-        ratios = np.log([[1.0, most * scale], [1.0, least * scale]])
-    return np.maximum([[0.0, ratios[0, 1]], [-ratios[1, 1], 0.0]], 0.0)
+        up, down = np.log(ratios * float(prior[1] / prior[0])).tolist()
+    return np.maximum([[0.0, up], [-down, 0.0]], 0.0)
+
+
+def _numbered(axes: Sequence[int], places: Positions, axis: int, pair: tuple[int, int]) -> dict[int, int]:
+    """Return the number of the report on every other axis, of the larger ratio or of the smaller one."""
+    at = dict(zip(axes, places[:, pair[0]].tolist(), strict=True))
+    return {other: at[other] for other in sorted(at) if other != axis}
 
 
 def _product(first: Array, second: Array) -> Array:

@@ -1,13 +1,16 @@
-"""Compiled inner loops of the totals over a tree."""
+"""Compiled inner loops of the totals: over a tree, and over large tables of two values on every axis."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Positions
 from sidelight.mechanisms.channel.generic import STEP
 from sidelight.mechanisms.channel.kernels import gain
+
+_TILE = 8
+"""So many columns of a table are worked on at a time: a cache line."""
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -118,11 +121,67 @@ def mix_in_place(cells: Array, stride: int, columns: Array) -> None:
 
 
 @njit(cache=True)
-def extreme_ratios(cells: Array, stride: int) -> tuple[float, float]:
-    """Return the largest and the smallest ratio of the first to the second value on an axis of two.
+def lone_extremes(
+    table: Array, first: Array, second: Array, steps: Positions, found: Array, where: Positions
+) -> None:
+    """Find the largest and the smallest ratio of the two values on some axes, in turn the only one not mixed.
 
-    Reports that neither value sends are left out.
+    The table has two values on every axis. The axes in question are among those of its rows; those of its
+    columns are mixed once. Then a few columns at a time go through all steps: they stay in the processor's
+    cache, where whole tables would not.
+
+    Args:
+        table: (2^axes, 2^others), mixed in place.
+        first: (axes, 2, 2) the likelihoods of each axis of the rows.
+        second: (others, 2, 2) those of each axis of the columns.
+        steps: (steps, 3) from which table of the room to which an axis is mixed; -1 in the first place asks
+            for the ratios of an axis.
+        found: (axes, 2) the largest and the smallest ratio of the first value to the second.
+        where: (axes, 2) the cell of the first value at which each is.
     """
+    rows, columns = table.shape
+    for row in range(rows):
+        for axis in range(second.shape[0]):
+            mix_in_place(table[row], columns >> (axis + 1), second[axis])
+    width = min(_TILE, columns)
+    room = np.empty((steps[:, 1].max() + 1, rows * width))
+    found[:, 0], found[:, 1] = 0.0, np.inf
+    for tile in range(0, columns, width):
+        for row in range(rows):
+            room[0, row * width : (row + 1) * width] = table[row, tile : tile + width]
+        for source, target, axis in steps:
+            stride = (rows >> (axis + 1)) * width
+            if source < 0:
+                cells = _note_extremes(room[target], stride, found[axis])
+                for side in range(2):
+                    if cells[side] >= 0:
+                        where[axis, side] = cells[side] // width * columns + tile + cells[side] % width
+            elif source == target:
+                mix_in_place(room[target], stride, first[axis])
+            else:
+                mix_pairs(room[source], room[target], stride, first[axis])
+
+
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
+def _plain_extremes(cells: Array, stride: int) -> tuple[float, float, float]:
+    """Return the largest and the smallest ratio, which count if the least cell, the third, is not 0.
+
+    Then no ratio can be "not a number", so several are worked out at a time.
+    """
+    most, least, cell = 0.0, np.inf, np.inf
+    for start in range(0, cells.shape[0], 2 * stride):
+        low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
+        for i in range(stride):
+            cell = min(cell, low[i], high[i])
+            ratio = low[i] / high[i]
+            most = max(most, ratio)
+            least = min(least, ratio)
+    return most, least, cell
+
+
+@njit(cache=True)
+def _extremes(cells: Array, stride: int) -> tuple[float, float]:
+    """Return the largest and the smallest ratio, leaving out reports that neither value sends."""
     most, least = 0.0, np.inf
     for start in range(0, cells.shape[0], 2 * stride):
         low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
@@ -134,3 +193,29 @@ def extreme_ratios(cells: Array, stride: int) -> tuple[float, float]:
             elif low[i] > 0.0:
                 most = np.inf
     return most, least
+
+
+@njit(cache=True)
+def _note_extremes(cells: Array, stride: int, found: Array) -> tuple[int, int]:
+    """Widen the largest and smallest ratio of the two values on an axis; return the cells where they grew.
+
+    Reports that neither value sends are left out; -1 is for no cell.
+    """
+    most, least, cell = _plain_extremes(cells, stride)
+    if not cell > 0.0:
+        most, least = _extremes(cells, stride)
+    grown, shrunk = most > found[0], least < found[1]
+    if not (grown or shrunk):
+        return -1, -1
+    at_most = at_least = -1
+    for start in range(0, cells.shape[0], 2 * stride):
+        for i in range(start, start + stride):
+            low_cell, high_cell = cells[i], cells[i + stride]
+            if low_cell > 0.0 or high_cell > 0.0:
+                ratio = low_cell / high_cell if high_cell > 0.0 else np.inf
+                if grown and ratio == most:
+                    at_most = i
+                if shrunk and ratio == least:
+                    at_least = i
+    found[0], found[1] = max(found[0], most), min(found[1], least)
+    return at_most, at_least

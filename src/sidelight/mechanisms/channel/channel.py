@@ -126,7 +126,8 @@ class Channel(ABC):
 
     def stacked_values(self, rows: Array, channels: Sequence[Channel], which: Positions) -> Array:
         """Return the values of `stacked_worst`; `which` says whose channel each of the rows is for."""
-        return np.array([worst.value for worst in self.stacked_worst(rows, [channels[i] for i in which])])
+        each = self.stacked_worst(np.ascontiguousarray(rows), [channels[i] for i in which])
+        return np.array([worst.value for worst in each])
 
     def stacked_worst(self, rows: Array, channels: Sequence[Channel]) -> list[Worst]:
         """Return `worst_ratio` of many channels of this kind and size; rows are (channels, m, size)."""

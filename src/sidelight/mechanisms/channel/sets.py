@@ -24,7 +24,7 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.mechanisms.channel import channel as base
 from sidelight.mechanisms.channel import generic
 from sidelight.mechanisms.channel.channel import LARGEST_LIST, Channel
-from sidelight.mechanisms.channel.logs import log_spans, logs_of
+from sidelight.mechanisms.channel.logs import logs_of
 from sidelight.mechanisms.exact import store
 from sidelight.schema import Attribute
 
@@ -116,8 +116,7 @@ class SetChannel(Channel):
             return super().stacked_values(rows, channels, which)
         floors = np.array([channel.floor for channel in channels])[which, None, None]
         budgets = np.array([channel.epsilon for channel in channels])[which]
-        spans = log_spans(np.moveaxis(logs_of(floors + (1 - floors) * rows), 1, 0))
-        return np.asarray(np.minimum(spans.max(axis=1), budgets))
+        return np.asarray(np.minimum(_single_logs(floors + (1 - floors) * rows).max(axis=1), budgets))
 
     def answers(self, g: Array, h: Array) -> Array:
         """Return the largest log-ratio of every row of `g` to the row of `h` beside it."""
@@ -147,12 +146,23 @@ class SetChannel(Channel):
 
 
 def _stacked_singles(rows: Array, floors: Array, budgets: Array) -> list[generic.Worst]:
-    logs = logs_of(floors + (1 - floors) * rows)
-    spans = log_spans(np.moveaxis(logs, 1, 0))
-    at, report = np.arange(len(rows)), spans.argmax(axis=1)
-    values, column = np.minimum(spans[at, report], budgets), logs[at, :, report]
+    likely = floors + (1 - floors) * rows
+    logs = _single_logs(likely)
+    at, report = np.arange(len(rows)), logs.argmax(axis=1)
+    values, column = np.minimum(logs[at, report], budgets), likely[at, :, report]
     worst = zip(values, column.argmax(axis=1), column.argmin(axis=1), report, strict=True)
     return [generic.Worst(float(value), int(i), int(j), np.array([y])) for value, i, j, y in worst]
+
+
+def _single_logs(likely: Array) -> Array:
+    """Return ln of the largest ratio within each column, (pairs, columns); 0 where no row sends a report."""
+    top, bottom = likely.max(axis=1), likely.min(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(top / bottom)
+        rest = ~np.isfinite(logs)  # no report, one that a row never sends, or a ratio beyond doubles
+        if rest.any():
+            logs[rest] = np.where(top[rest] > 0, np.log(top[rest]) - np.log(bottom[rest]), 0.0)
+    return np.asarray(logs)
 
 
 def _stacked_sets(rows: Array, floors: Array, budgets: Array, width: int | None) -> list[generic.Worst]:
