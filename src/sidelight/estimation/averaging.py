@@ -19,7 +19,7 @@ from functools import cache
 
 import numpy as np
 
-from sidelight.estimation.bayes import Noisy, dirichlet_posteriors, tables
+from sidelight.estimation.bayes import Noisy, dirichlet_posteriors, log_constants, tables
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import Array, to_simplex
 
@@ -43,6 +43,7 @@ _TOLD, _TELLING_ROUNDS = 4.0, 5
 _SHARED = 0.4
 _COMMON = (2.0, 10.0, 50.0, 300.0, 3000.0, math.inf)  # alpha of frequencies in common
 _TRUST = 0.5
+_NEGLIGIBLE = 1e-5
 _ROUNDS = 2
 _MOVED = 0.05
 
@@ -287,25 +288,26 @@ def _told(found: Sequence[_Averaged], base: Sequence[Array]) -> list[Array]:
 
 def _shared(items: Sequence[Noisy], means: Sequence[Array], alone: float) -> list[Array]:
     """Return the means of attributes over the same values, where these may have frequencies in common."""
-    size = len(means[0])
-    near = np.maximum(np.mean(means, axis=0), 1e-3 / size)
+    weights = prior_weights(len(means[0]))
+    near = np.maximum(np.mean(means, axis=0), 1e-3 / len(means[0]))
     centres = np.stack([item.centre for item in items])
     noise = np.stack([item.variances for item in items])
-    logs, each = [math.log(1 - _SHARED) + alone], [np.stack(means)]
+    logs, middles = [math.log(1 - _SHARED) + alone], []
     for alpha in _COMMON:
         spread = noise + near / (alpha + 1)
         pooled = 1 / (1 / spread).sum(axis=0)
         middle = (centres / spread).sum(axis=0) * pooled
         off = 1 - middle.sum()
         common = Noisy(middle + off * pooled / pooled.sum(), pooled)
-        fits = [Noisy(centre, own).constant for centre, own in zip(centres, spread, strict=True)]
         away = float(((centres - middle) ** 2 / spread).sum()) + off**2 / float(pooled.sum())
         found = _under_all(common, None)
-        weights = prior_weights(size)
-        evidence = float(sum(fits)) - 0.5 * away + found.total(weights)
+        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.total(weights)
         logs.append(math.log(_SHARED / len(_COMMON)) + evidence)
-        pi = found.weights(weights) @ found.means
-        each.append(np.stack([dirichlet_posteriors(item, pi, [alpha])[0][0] for item in items]))
+        middles.append(found.weights(weights) @ found.means)
     chances = np.exp(np.array(logs) - max(logs))
     chances /= chances.sum()
-    return list(np.tensordot(chances, np.stack(each), axes=1))
+    result = chances[0] * np.stack(means)
+    for alpha, middle, chance in zip(_COMMON, middles, chances[1:], strict=True):
+        if chance > _NEGLIGIBLE:
+            result += chance * np.stack([dirichlet_posteriors(item, middle, [alpha])[0][0] for item in items])
+    return list(result / result.sum(axis=1, keepdims=True))

@@ -86,21 +86,27 @@ class Noisy:
     @property
     def constant(self) -> float:
         """What makes evidence a density given that the estimate adds up to 1."""
-        each = np.log(2 * math.pi * self.variances).sum()
-        return float(-0.5 * each + 0.5 * math.log(2 * math.pi * self.variances.sum()))
+        return float(log_constants(self.variances))
+
+
+def log_constants(variances: Array) -> Array:
+    """Return `Noisy.constant` of each row of variances."""
+    scaled = 2 * math.pi * variances
+    return np.asarray(-0.5 * np.log(scaled).sum(axis=-1) + 0.5 * np.log(scaled.sum(axis=-1)))
 
 
 @cache
 def tables() -> Tables:
-    """Return what `bayes_kernels` looks up, made once."""
-    from sidelight.estimation.bayes_kernels import make_tables
+    """Return what `bayes_cumulants` looks up, made once."""
+    from sidelight.estimation.bayes_cumulants import make_tables
 
     return make_tables()
 
 
 def dirichlet_posteriors(noisy: Noisy, share: Array, alphas: Sequence[float]) -> tuple[Array, Array, Array]:
     """Return means and variances, (priors, values), and evidence under Dirichlet(alpha share)."""
-    from sidelight.estimation.bayes_kernels import LEAST, dirichlets
+    from sidelight.estimation.bayes_cumulants import LEAST
+    from sidelight.estimation.bayes_kernels import dirichlets
 
     finite = [alpha for alpha in alphas if math.isfinite(alpha)]
     shapes = np.maximum(np.outer(finite, share), LEAST)

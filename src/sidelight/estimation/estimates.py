@@ -255,7 +255,7 @@ def estimate(
         _check_published(parts)
     schema = parts[0].protocol.schema
     estimates = unbiased(parts, about)
-    known = None if prior is None else known_frequencies(schema, prior)
+    known = None if prior is None else _known(schema, prior)
     frequencies = _frequencies(estimator, estimates, parts, given, known)
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
     lower, upper = {}, {}
@@ -275,6 +275,15 @@ def estimate(
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
         {name: item.estimate for name, item in estimates.items()}, expected, prior,
     )  # fmt: skip
+
+
+def _known(schema: Schema, prior: Frequencies) -> Frequencies:
+    """Return what a prior says about the schema's attributes, after checking that it says something."""
+    known = known_frequencies(schema, prior)
+    if not known:
+        names = ", ".join(schema.names[:5])
+        raise InputError(f"`prior` has none of the attributes {names}; name one of them, or leave it out.")
+    return known
 
 
 def _expected(

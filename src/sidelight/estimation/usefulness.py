@@ -405,11 +405,22 @@ class _Outlook:
 
 def known_frequencies(schema: Schema, frequencies: Frequencies | None) -> dict[str, Array]:
     """Return the frequencies that are given of the schema's attributes, after checking them."""
+    if frequencies is not None and not isinstance(frequencies, Mapping):
+        raise InputError(
+            f"frequencies must be given by attribute, as a dict of arrays; got {frequencies!r:.40}."
+        )
     given = frequencies or {}
-    kept = {name: np.asarray(given[name], dtype=np.float64) for name in schema.names if name in given}
+    kept = {name: _numbers(name, given[name]) for name in schema.names if name in given}
     if kept:
         check_frequencies(schema.select(list(kept)), kept)
     return kept
+
+
+def _numbers(name: str, given: object) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"frequencies of {name!r} must be numbers, in the order of its values.") from None
 
 
 def _off(guess: Array, truth: Array | None) -> float:
