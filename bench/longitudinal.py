@@ -23,6 +23,8 @@ from sidelight.mechanisms.longitudinal.device import simulate_rounds
 SIZE, EPSILON, FIRST, TIMES = 100, 2.0, 1.0, 5
 PROMISED = 50.0
 TRIALS, PEOPLE = 2_000, 1_000
+BUCKETS, BITS = 3, 4  # the peer's choice of buckets at these budgets; bits of a dBitFlipPM report
+Peer = Callable[[np.ndarray, int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def tasks() -> list[Task]:
         Task("loloha", asked(L_LH_Client), numpy_hashing, 1_000_000, 300_000),
         Task(
             "dbitflip",
-            lambda value: dBitFlipPM_Client(value, SIZE, SIZE, 4, EPSILON),
+            lambda value: dBitFlipPM_Client(value, SIZE, SIZE, BITS, EPSILON),
             numpy_flips,
             200_000,
             100_000,
@@ -162,18 +164,11 @@ def _errors() -> None:
     """Print the error of one round, theirs over ours, and the standard errors of the ratios."""
     print(f"\nmean squared error of one round, {PEOPLE:,} people; the peer's over ours (standard error)")
     print(f"{'oracle':<12}{'k':>5}{'trials':>8}{'peer spends':>13}{'at that budget':>18}{'as asked':>18}")
-    from multi_freq_ldpy.long_freq_est import L_GRR, L_OSUE, L_OUE, L_SUE
-
-    peers = {
-        "l-grr": (L_GRR.L_GRR_Client, L_GRR.L_GRR_Aggregator_MI),
-        "l-sue": (L_SUE.L_SUE_Client, L_SUE.L_SUE_Aggregator_MI),
-        "l-oue": (L_OUE.L_OUE_Client, L_OUE.L_OUE_Aggregator_MI),
-        "l-osue": (L_OSUE.L_OSUE_Client, L_OSUE.L_OSUE_Aggregator_MI),
-    }
-    for name, size in [("l-grr", 4), ("l-grr", 16), ("l-sue", 16), ("l-oue", 16), ("l-osue", 16)]:
-        client, server = peers[name]
-        spent = peer_first(size) if name == "l-grr" else FIRST
-        theirs = _errors_of(lambda codes, c=client, s=server, n=name, k=size: _peer(c, s, n, k, codes), size)
+    peers = _peers()
+    for name, size in [*((name, 16) for name in peers), ("l-grr", 4)]:
+        kept = {"l-grr": peer_first(size), "loloha": peer_first(BUCKETS), "dbitflip": EPSILON}
+        spent = kept.get(name, FIRST)
+        theirs = _errors_of(lambda codes, run=peers[name], k=size: run(codes, k), size)
         cells = []
         for first in (spent, FIRST):
             ours = _errors_of(lambda codes, n=name, k=size, f=first: _ours(n, k, f, codes), size)
@@ -205,18 +200,36 @@ def _errors_of(run: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray
     return np.array(errors)
 
 
-def _peer(
-    client: Callable[..., object], server: Callable[..., np.ndarray], name: str, size: int, codes: np.ndarray
-) -> np.ndarray:
-    reports = [client(code, size, EPSILON, FIRST) for code in codes.tolist()]
-    return np.asarray(server(reports, *([size] if name == "l-grr" else []), EPSILON, FIRST))
+def _peers() -> dict[str, Peer]:
+    """Return what the peer estimates from one report of each code."""
+    from multi_freq_ldpy.long_freq_est import L_GRR, L_LH, L_OSUE, L_OUE, L_SUE, dBitFlipPM
+
+    def asked(client: Callable[..., object], server: Callable[..., object], is_told: bool = False) -> Peer:
+        def run(codes: np.ndarray, size: int) -> np.ndarray:
+            reports = [client(code, size, EPSILON, FIRST) for code in codes.tolist()]
+            return np.asarray(server(reports, *([size] if is_told else []), EPSILON, FIRST))
+
+        return run
+
+    def flipped(codes: np.ndarray, size: int) -> np.ndarray:
+        reports = [dBitFlipPM.dBitFlipPM_Client(code, size, size, BITS, EPSILON) for code in codes.tolist()]
+        return np.asarray(dBitFlipPM.dBitFlipPM_Aggregator_MI(reports, size, BITS, EPSILON))
+
+    return {
+        "l-grr": asked(L_GRR.L_GRR_Client, L_GRR.L_GRR_Aggregator_MI, is_told=True),
+        "l-sue": asked(L_SUE.L_SUE_Client, L_SUE.L_SUE_Aggregator_MI),
+        "l-oue": asked(L_OUE.L_OUE_Client, L_OUE.L_OUE_Aggregator_MI),
+        "l-osue": asked(L_OSUE.L_OSUE_Client, L_OSUE.L_OSUE_Aggregator_MI),
+        "loloha": asked(L_LH.L_LH_Client, L_LH.L_LH_Aggregator_MI, is_told=True),
+        "dbitflip": flipped,
+    }
 
 
 _SEEDS = iter(range(1 << 62))
 
 
 def _ours(name: str, size: int, first: float, codes: np.ndarray) -> np.ndarray:
-    oracle = create(name, size, EPSILON, first=first)
+    oracle = create(name, size, EPSILON, **({"d": BITS} if name == "dbitflip" else {"first": first}))
     raw = oracle.estimate(oracle.aggregate(oracle.randomise(codes, seed=next(_SEEDS)))).clip(0)
     return np.asarray(raw / raw.sum())
 
