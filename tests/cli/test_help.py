@@ -87,7 +87,7 @@ def test_the_package_is_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"), [("sidelight cal", {"calibrate"}), ("sidelight audit --ep", {"--epsilon"})]
+    ("typed", "offered"), [("sidelight cal", {"calibrate"}), ("sidelight audit --eps", {"--epsilon"})]
 )
 def test_a_shell_completes_commands_and_options(typed: str, offered: set[str]) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}

@@ -46,7 +46,7 @@ EXAMPLES = {
     ),
     "learn": (
         "sidelight learn people.csv --label diabetes --epsilon 1 --model bayes -o model.json",
-        "sidelight learn people.csv --label diabetes --depth 2 --draw tree.svg --seed 1",
+        "sidelight learn people.csv --label diabetes --model tree --draw tree.svg --seed 1",
     ),
     "serve": ("sidelight serve", "sidelight serve inbox --port 9000"),
     "service": (

@@ -210,7 +210,7 @@ class FavouringChannel(SetChannel):
         baseline = errors.check_number("baseline", self.baseline, at_least=0)
         if baseline > 1:
             raise errors.invalid("baseline", "at most 1", self.baseline)
-        epsilon = math.inf if baseline == 0 else -math.log(baseline)
+        epsilon = math.inf if baseline == 0 else 0.0 - math.log(baseline)
         if self.budget is not None:
             epsilon = base.check_stated(self.budget, epsilon)
             store(self, budget=epsilon)
