@@ -13,12 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_whole
 from sidelight.labels import (
     AttributeReports,
     BudgetRule,
@@ -31,7 +29,8 @@ from sidelight.labels.collection import OmegaSource, ProtocolName, Secret
 from sidelight.learning.bayes import LabelModel, TableRule, bayes_from_reports, private_bayes
 from sidelight.learning.bayes_trees import bayes_trees
 from sidelight.learning.cart import private_tree
-from sidelight.learning.coding import check_present, code_columns, learn_attributes
+from sidelight.learning.classifier import LabelClassifier
+from sidelight.learning.coding import code_columns, learn_attributes
 from sidelight.learning.decision_tree import DecisionTree, tree_text
 from sidelight.learning.diagram import draw_tree
 from sidelight.learning.statement import Statement
@@ -40,7 +39,7 @@ from sidelight.schema import Attribute, categorical
 
 
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateClassifier(LabelClassifier):
     """What the private classifiers share: coding the columns, validation, prediction.
 
     Nothing is checked before `fit`: scikit-learn wants parameters kept as they are given.
@@ -62,27 +61,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     statement_: Statement | None = field(init=False)
     promise_: float = field(init=False)
 
-    def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.string = True
-        return tags
-
     def _coded(self, records: ArrayLike, labels: ArrayLike) -> LabelledRows:
         """Learn the coding and return the records coded."""
-        columns, marks = validate_data(self, records, labels, dtype=None)
-        check_present(np.asarray(marks), "the label")
-        check_classification_targets(marks)
-        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
-        self.classes_, codes = np.unique(marks, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("the label is constant; there is nothing to learn from one class.")
-        named = vars(self).get("feature_names_in_", ())  # scikit-learn sets it where the columns have names
-        names = list(named) or [f"x{i}" for i in range(columns.shape[1])]
-        self.attributes_ = learn_attributes(columns, self.bins, names)
+        columns, codes = self._checked(records, labels)
+        self.attributes_ = learn_attributes(columns, self.bins, self._names(columns))
         constant = [attribute.name for attribute in self.attributes_ if attribute.size == 1]
         if constant and self.secret == "attributes":
             raise InputError(f"column {constant[0]!r} is constant and has nothing to hide; leave it out.")
@@ -117,11 +99,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         columns = validate_data(self, X, dtype=None, reset=False)
         return self.model_.probabilities(code_columns(columns, self.attributes_))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """Return the likeliest label of each record."""
-        chances = self.predict_proba(X)  # an estimator that is not fitted says so here
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

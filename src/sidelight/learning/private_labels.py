@@ -8,14 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sidelight.foundation.arrays import Array
-from sidelight.foundation.errors import InputError, check_choice, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_choice, check_whole
 from sidelight.foundation.randomness import derive_seed
-from sidelight.learning.coding import check_present, code_columns, distinct_records, learn_attributes
+from sidelight.learning.classifier import LabelClassifier
+from sidelight.learning.coding import code_columns, distinct_records, learn_attributes
 from sidelight.learning.debiasing import PrivateTargets
 from sidelight.learning.label_only import LEARNERS, METHODS, Blend, Columns, Learner, Method, blended, wrapped
 from sidelight.learning.statement import Statement, label_only_statement
@@ -27,7 +26,7 @@ _MOST_ESTIMATORS = 8  # the mixtures that are compared grow quickly with them
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateLabels(LabelClassifier):
     """A classifier of true attributes and randomised labels, one report of each person.
 
     Args:
@@ -58,24 +57,9 @@ class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     statement_: Statement | None = field(init=False)
     promise_: float = field(init=False)
 
-    def __sklearn_tags__(self) -> Any:
-        """Say what scikit-learn may expect: noise makes small samples useless, and strings are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.string = True
-        return tags
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Randomise the labels as people would, and learn from the reports."""
-        records, marks = validate_data(self, X, y, dtype=None)
-        check_present(np.asarray(marks), "the label")
-        check_classification_targets(marks)
-        if self.random_state is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise invalid("random_state", "None (secure) or a whole number (a simulation)", self.random_state)
-        self.classes_, codes = np.unique(marks, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("the label is constant; there is nothing to learn from one class.")
+        records, codes = self._checked(X, y)
         seed = None if self.random_state is None else int(self.random_state)
         noise = derive_seed(seed, "label")
         targets = PrivateTargets.simulated(codes, len(self.classes_), self.epsilon, seed=noise)
@@ -104,17 +88,12 @@ class PrivateLabels(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return self.model_(self._columns(validate_data(self, X, dtype=None, reset=False)))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """Return the likeliest label of each record."""
-        chances = self.predict_proba(X)  # an estimator that is not fitted says so here
-        return np.asarray(self.classes_[chances.argmax(axis=1)])
-
     def _fit(self, records: NDArray[Any], targets: PrivateTargets) -> None:
         check_choice("method", self.method, METHODS)
         check_whole("folds", self.folds, at_least=2, at_most=100)
-        named = vars(self).get("feature_names_in_", ())  # scikit-learn sets it where the columns have names
-        names = list(named) or [f"x{i}" for i in range(records.shape[1])]
-        self.attributes_ = learn_attributes(records, self.bins, names) if self.estimator is None else ()
+        self.attributes_ = (
+            learn_attributes(records, self.bins, self._names(records)) if self.estimator is None else ()
+        )
         self.model_ = blended(self._learners(), self._columns(records), targets, folds=self.folds)
         shares = zip(self.model_.parts, self.model_.weights, strict=True)
         self.weights_ = {name: float(weight) for name, weight in shares}
