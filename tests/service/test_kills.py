@@ -49,55 +49,44 @@ async def _load(
     return words
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(500, marks=pytest.mark.deep)])
-def test_killed_workers_lose_and_double_nothing(place: str, kills: int) -> None:
+def _check_survived(place: str, times: int, every: int, strike: Callable[[Farm], object]) -> None:
+    """Strike so often under load, after every few uploads: each report is answered, and counted once."""
     made, digest = prepared(place)
-    every = 3
-    reports = sent(made.design.first, people(BATCH * (kills + 1) * every))
-    farm, rng = Farm(place), np.random.default_rng(kills)
-    killed = []
+    reports = sent(made.design.first, people(BATCH * (times + 1) * every))
+    farm = Farm(place)
+    struck = []
 
-    def kill(done: int) -> None:
-        if done % every == 0 and len(killed) < kills:
-            killed.append(done)
-            farm.kill(int(rng.integers(2)))
-            farm.start()
+    def between(done: int) -> None:
+        if done % every == 0 and len(struck) < times:
+            struck.append(done)
+            strike(farm)
 
     try:
         farm.start()
         farm.start()
-        words = asyncio.run(_load([f"{farm.urls[0]}{path(made)}/reports"], digest, reports, kill))
+        words = asyncio.run(_load([f"{farm.urls[0]}{path(made)}/reports"], digest, reports, between))
     finally:
         farm.close()
-    assert len(killed) == kills
+    assert len(struck) == times
     assert set(words) <= {"accepted", "repeated"}
     assert words.total() == len(reports)
     check_sums(place, made, reports)
 
 
+@pytest.mark.parametrize("kills", [20, pytest.param(500, marks=pytest.mark.deep)])
+def test_killed_workers_lose_and_double_nothing(place: str, kills: int) -> None:
+    rng = np.random.default_rng(kills)
+
+    def kill(farm: Farm) -> None:
+        farm.kill(int(rng.integers(2)))
+        farm.start()
+
+    _check_survived(place, kills, 3, kill)
+
+
 @pytest.mark.parametrize("stops", [3, pytest.param(50, marks=pytest.mark.deep)])
 def test_immediate_stops_of_postgresql_lose_and_double_nothing(cluster: Cluster, stops: int) -> None:
-    place = cluster.database()
-    made, digest = prepared(place)
-    every = 10
-    reports = sent(made.design.first, people(BATCH * (stops + 1) * every))
-    farm = Farm(place)
-    stopped = []
-
-    def crash(done: int) -> None:
-        if done % every == 0 and len(stopped) < stops:
-            stopped.append(done)
-            cluster.crash()
-
-    try:
-        farm.start()
-        farm.start()
-        words = asyncio.run(_load([f"{farm.urls[0]}{path(made)}/reports"], digest, reports, crash))
-    finally:
-        farm.close()
-    assert len(stopped) == stops
-    assert set(words) <= {"accepted", "repeated"}
-    check_sums(place, made, reports)
+    _check_survived(cluster.database(), stops, 10, lambda _: cluster.crash())
 
 
 @pytest.mark.parametrize("times", [50, pytest.param(10_000, marks=pytest.mark.deep)])

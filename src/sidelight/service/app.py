@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 from asyncio import sleep as pause
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Path, Query
+from fastapi import Depends, FastAPI, Path, Query, params
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -170,6 +170,13 @@ def _add_public(app: FastAPI, collector: Collector) -> None:
 
 def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     """Add what operators may do."""
+    only = [Depends(_operator(collector))]
+    _add_tasks(app, collector, limits, only)
+    _add_figures(app, collector, only)
+
+
+def _operator(collector: Collector) -> Callable[..., Awaitable[None]]:
+    """Return the check that whoever asks has an operator's key."""
 
     async def operator(
         request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
@@ -179,7 +186,11 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
             raise ProblemError(401, "This needs an operator's key: Authorization: Bearer KEY.")
         request.state.operator = name  # for the trail
 
-    only = [Depends(operator)]
+    return operator
+
+
+def _add_tasks(app: FastAPI, collector: Collector, limits: Limits, only: Sequence[params.Depends]) -> None:
+    """Add what makes tasks, takes their rounds a step on, and lets people in."""
 
     @app.get("/v1/tasks", tags=["operators"], dependencies=only)
     async def list_tasks() -> Response:
@@ -214,6 +225,10 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     ) -> Response:
         """Return new one-time tokens; they are shown once."""
         return _json({"tokens": await collector.tokens(task, number, count, request.state.operator)})
+
+
+def _add_figures(app: FastAPI, collector: Collector, only: Sequence[params.Depends]) -> None:
+    """Add what shows a round: figures, arrivals, the trail, files."""
 
     @app.get("/v1/tasks/{task}/rounds/{number}/estimates", tags=["operators"], dependencies=only)
     async def get_estimates(
