@@ -14,7 +14,7 @@ import sidelight as sl
 from service_cases import people, task, two_phases
 from sidelight.ledger import Ledger, Limit, OverspentError
 from sidelight.protocols import TwoPhase
-from sidelight.service.client import takes_first
+from sidelight.service.answering import takes_first
 from sidelight.service.rounds import Round, first_round
 from sidelight.service.task import Task
 from sidelight.transport.wire import Wire

@@ -30,7 +30,8 @@ from ledger_stores import MemoryStore
 from service_cases import AT_ONCE, people, task, two_phases
 from sidelight.ledger import Ledger, Limit
 from sidelight.ledger.ledger import first_line
-from sidelight.service.client import question_of, takes_first, upload_of
+from sidelight.service.answering import takes_first
+from sidelight.service.client import question_of, upload_of
 from sidelight.service.collector import Collector
 from sidelight.service.committing import Answer
 from sidelight.service.errors import ConflictError, NotShownError, StoreError

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.strict import parsed_table
+from sidelight.service.advancing import keep_looking
 from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
 from sidelight.service.committing import Grouping
@@ -79,9 +80,13 @@ def make_app(store: Store, limits: Limits | None = None, grouping: Grouping | No
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
         log_event("started")
-        retiring = asyncio.create_task(_retire_hourly(collector))
+        working = [
+            asyncio.create_task(_retire_hourly(collector)),
+            asyncio.create_task(keep_looking(collector, log_event)),
+        ]
         yield
-        retiring.cancel()
+        for item in working:
+            item.cancel()
         await collector.drain()
         await store.close()
         log_event("stopped")
@@ -238,6 +243,18 @@ def _add_figures(app: FastAPI, collector: Collector, only: Sequence[params.Depen
     ) -> Response:  # fmt: skip
         """Return the figures of a round as they are now; refused below the smallest crowd."""
         return _json(await collector.estimates(task, number, estimator, confidence))
+
+    @app.get("/v1/tasks/{task}/estimates", tags=["operators"], dependencies=only)
+    async def get_over_time(task: TaskId, confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Response:
+        """Return the figures of a panel over its rounds: levels, and changes from round to round."""
+        return _json(await collector.over_time(task, confidence))
+
+    @app.get("/v1/tasks/{task}/model", tags=["operators"], dependencies=only)
+    async def get_model(task: TaskId) -> Response:
+        """Return the model that a label collection led to, as a file that `read_model` reads."""
+        made = _json(await collector.model(task))
+        made.headers["Content-Disposition"] = f'attachment; filename="{task[:12]}-model.json"'
+        return made
 
     @app.get("/v1/tasks/{task}/rounds/{number}/arrivals", tags=["operators"], dependencies=only)
     async def get_arrivals(task: TaskId, number: Number) -> Response:

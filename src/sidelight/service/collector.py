@@ -20,9 +20,10 @@ from sidelight.foundation.errors import InputError, check_whole
 from sidelight.protocols.records import RecordSums
 from sidelight.service.canonical import canonical, check_digest, digest_of, is_digest
 from sidelight.service.committing import ANSWERS, Answer, Committer, Grouping
+from sidelight.service.course import Earlier
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
 from sidelight.service.figures import check_crowd, figures
-from sidelight.service.rounds import Round, State, check_step, first_round, read_round, second_round
+from sidelight.service.rounds import Round, State, check_step, read_round
 from sidelight.service.store import ID_BYTES, Step, Store, StoredRound, Submission
 from sidelight.service.tally import Tally, row_digest
 from sidelight.service.task import Task, read_task
@@ -77,6 +78,11 @@ class Collector:
         self._asked: dict[tuple[str, int], Asked] = {}
         self._committers: dict[int, Committer] = {}
 
+    @property
+    def now(self) -> int:
+        """The time in whole seconds."""
+        return self._clock()
+
     async def make(self, task: Task, by: str = "") -> bool:
         """Keep a task; False if it was there already: its id says that it is the same.
 
@@ -112,7 +118,7 @@ class Collector:
         return self._asked[name, number]
 
     async def open(self, name: str, number: int, by: str = "") -> StoredRound:
-        """Open a round; a second phase is computed from the sums of the first, which must be closed."""
+        """Open a round; what it learns from earlier ones is computed from their sums: they must be closed."""
         task = await self.task(name)
         found = await self.stored(name, number)
         if found.state != "draft":
@@ -131,18 +137,25 @@ class Collector:
         return await self.store.change(name, number, self._clock(), decide)
 
     async def _computed(self, task: Task, number: int) -> Round:
-        if not task.learns_from(number):
-            return first_round(task, number)
-        earlier = await self.stored(task.id, 1)
-        if earlier.state in ("draft", "open"):
-            raise ConflictError(
-                f"round {number} is computed from the sums of round 1, which is {earlier.state}; close that."
-            )
-        row = await self._row(earlier)
-        tally = (await self.asked(task.id, 1)).tally
-        check_crowd(task, [tally.sums(row)])  # everybody will read what is learnt from them
-        first = tally.first(row)
-        return await asyncio.to_thread(second_round, task, first, row_digest(row))
+        earlier = []
+        for before in task.learns_from(number):
+            found = await self.stored(task.id, before)
+            if found.state in ("draft", "open"):
+                raise ConflictError(
+                    f"round {number} is computed from the sums of round {before}, which is {found.state}; "
+                    "close that."
+                )
+            earlier.append(await self.left(task, found))
+        if earlier and task.course.is_over(earlier):
+            raise ConflictError(f"nothing is left to ask, so there is no round {number}; fetch the model.")
+        return await asyncio.to_thread(task.course.made, task.id, number, earlier)
+
+    async def left(self, task: Task, found: StoredRound) -> Earlier:
+        """Return what a closed round left; refused below the smallest crowd."""
+        row = await self._row(found)
+        told = (await self.asked(task.id, found.number)).tally.first(row)
+        check_crowd(task, [told.sums])  # everybody will read what is learnt from them
+        return Earlier(told, row_digest(row))
 
     async def close(self, name: str, number: int, by: str = "") -> StoredRound:
         """Close a round: nothing is counted in it any more."""
@@ -292,9 +305,44 @@ class Collector:
     async def _figures(self, name: str, number: int, estimator: str, confidence: float) -> Mapping[str, Any]:
         task = await self.task(name)
         await self.stored(name, number)
-        parts = [await self.sums(name, earlier) for earlier in task.read_together(number)]
+        parts = []
+        for earlier in task.read_together(number):
+            row = await self._row(await self.stored(name, earlier))
+            parts.append((await self.asked(name, earlier)).tally.first(row))
         said = await asyncio.to_thread(figures, task, parts, estimator, confidence)
         return {"task": name, "round": number, **said}
+
+    async def over_time(self, name: str, confidence: float = 0.95) -> Mapping[str, Any]:
+        """Return the figures of a panel: of all rounds that enough people have answered, and changes."""
+        task, sums = await self.task(name), {}
+        for found in await self.store.rounds(name):
+            if found.state != "draft" and not found.is_retired:
+                part = await self.sums(name, found.number)
+                if part.people >= task.terms.smallest_crowd:
+                    sums[found.number] = part
+        if not sums:
+            check_crowd(task, [])
+        said = await asyncio.to_thread(task.course.over_time, sums, confidence)
+        return {"task": name, **said}
+
+    async def closed(self, task: Task) -> list[Earlier]:
+        """Return what the closed rounds left, from the first to the one before the first that is not."""
+        left: list[Earlier] = []
+        for found in await self.store.rounds(task.id):
+            if found.state in ("draft", "open"):
+                break
+            left.append(await self.left(task, found))
+        return left
+
+    async def model(self, name: str) -> Mapping[str, Any]:
+        """Return the model that a label collection has led to; refused before its last round is closed."""
+        task = await self.task(name)
+        earlier = await self.closed(task)
+        if not earlier or not await asyncio.to_thread(task.course.is_over, earlier):
+            raise ConflictError(
+                f"the model is not learnt yet: {len(earlier)} of at most {task.rounds} rounds are closed."
+            )
+        return await asyncio.to_thread(task.course.model, name, earlier)
 
     async def published(self, name: str, number: int) -> StoredRound:
         """Return a round whose figures are published."""
