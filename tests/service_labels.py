@@ -13,10 +13,13 @@ from sidelight.labels import LabelledRows, LabelSettings
 from sidelight.labels.collection import deal
 from sidelight.learning.tree_rounds import Round as Asked
 from sidelight.mechanisms import Reports
+from sidelight.plan import Plan, Release
+from sidelight.protocols import Panel
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.service.collector import submission
 from sidelight.service.label_design import LabelDesign
+from sidelight.service.panels import PanelDesign
 from sidelight.service.store import Submission
 from sidelight.service.task import Pace, Task, Terms
 from sidelight.transport.wire import Wire
@@ -37,6 +40,13 @@ def label_task(kind: str = "bayes", pace: Pace | None = None, crowd: int = 1, **
     return Task(
         design, "To find who is ill.", "clinic@example.org", design.rounds, Terms(smallest_crowd=crowd), pace
     )
+
+
+def panel_task(rounds: int = 3) -> Task:
+    """A panel of one question, whose response is kept."""
+    smokes = sl.categorical("smokes", ("no", "yes"))
+    design = PanelDesign(Panel(Plan((Release(smokes, "l-grr", 2.0, rounds),))))
+    return Task(design, "To see who stops.", "clinic@example.org", rounds, Terms(smallest_crowd=1))
 
 
 def ill_people(number: int, seed: int = 1) -> LabelledRows:

@@ -11,7 +11,7 @@ import pytest
 
 import sidelight as sl
 from ledger_stores import MemoryStore
-from service_cases import SCHEMA, people
+from service_cases import AT_ONCE, SCHEMA, people, with_collector, with_store
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import packed
 from sidelight.ledger import Ledger, Limit, OverspentError
@@ -19,6 +19,8 @@ from sidelight.ledger.ledger import first_line
 from sidelight.mechanisms.longitudinal import KeyedMemory, crowd_memos
 from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel, PanelMemory
+from sidelight.service.advancing import Advancer
+from sidelight.service.collector import Collector
 from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import first_round
 from sidelight.service.task import Pace, Task, Terms, read_task, task_from
@@ -141,6 +143,49 @@ def test_where_people_are_divided_a_device_reports_in_one_round() -> None:
     assert all(len(item) == 1 for item in rounds)
     # 500 in 5 rounds: six standard deviations are 54, which chance exceeds once in 10^8 runs.
     assert np.all(np.abs(np.bincount([item[0] for item in rounds], minlength=6)[1:] - 100) < 54)
+
+
+def test_the_rounds_of_a_panel_are_opened_in_order_and_answered_one_after_the_other(tmp_path: Path) -> None:
+    made = replace(panel_task("kept"), pace=Pace(reports=1, seconds=60))
+
+    async def work(collector) -> None:
+        await collector.make(made)
+        with pytest.raises(sl.InputError, match="round 1 is a draft; the rounds of a panel are opened in"):
+            await collector.open(made.id, 2)
+        await collector.open(made.id, 1)
+        advancer = Advancer(collector, lambda *_, **__: None)
+        for number in range(1, 6):
+            found = (await collector.asked(made.id, number)).round
+            assert await advancer.look() == 0
+            items = packed(found.protocol.randomise(people(1), seed=number), number)
+            await collector.upload(made.id, number, found.digest, items)
+            assert await advancer.look() == 1 + (number < 5)
+        assert {item.state for item in await collector.store.rounds(made.id)} == {"closed"}
+
+    with_collector(str(tmp_path / "store.db"), work)
+
+
+def test_a_round_ends_after_its_time_if_enough_people_are_there(tmp_path: Path) -> None:
+    made = replace(panel_task("kept", smallest_crowd=2), pace=Pace(seconds=100))
+
+    async def work(store) -> None:
+        now = [1000]
+        collector = Collector(store, AT_ONCE, lambda: now[0])
+        advancer = Advancer(collector, lambda *_, **__: None)
+        await collector.make(made)
+        await collector.open(made.id, 1)
+        found = (await collector.asked(made.id, 1)).round
+        items = packed(found.protocol.randomise(people(2), seed=1), 1)
+        await collector.upload(made.id, 1, found.digest, items[:1])
+        now[0] = 5000
+        assert await advancer.look() == 0
+        await collector.upload(made.id, 1, found.digest, items[1:])
+        now[0] = 1099
+        assert await advancer.look() == 0
+        now[0] = 1100
+        assert await advancer.look() == 2
+
+    with_store(str(tmp_path / "store.db"), work)
 
 
 @KINDS

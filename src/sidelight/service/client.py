@@ -139,13 +139,14 @@ class Client:
         self.ledger.resume(self._send)
 
     def _open_round(self, task: Task) -> int | None:
-        """Return the open round that this device takes part in; the lowest one."""
+        """Return the open round that this device takes part in: the lowest that it has not answered."""
         label = "the state of the task"
         data = parsed_document(self._get(f"/v1/tasks/{task.id}/state"), label)
         state = validated(_StateData, data, label)
         numbers = [item.round for item in state.rounds if item.state == "open"]
-        own = (n for n in numbers if task.course.takes_part(self.ledger.person, task.id, n))
-        return next(own, None)
+        own = [n for n in numbers if task.course.takes_part(self.ledger.person, task.id, n)]
+        answered = {item.question.key for item in self.ledger.answers}
+        return next((n for n in own if (task.id, n) not in answered), own[-1] if own else None)
 
     def _get(self, path: str) -> bytes:
         try:

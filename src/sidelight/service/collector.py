@@ -124,6 +124,8 @@ class Collector:
         if found.state != "draft":
             self._follows(found, "open")
             return found
+        if task.course.in_order and number > 1 and (await self.stored(name, number - 1)).state == "draft":
+            raise ConflictError(f"round {number - 1} is a draft; the rounds of a panel are opened in order.")
         made = await self._computed(task, number)
         cells = Tally.of(task, made).size
 

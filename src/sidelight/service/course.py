@@ -60,6 +60,8 @@ class Course(Design):
     """
 
     opens_itself: ClassVar[bool] = False
+    in_order: ClassVar[bool] = False
+    """Whether a round is opened only after the one before: devices go forward."""
     counted: ClassVar[str] = "as many as its design has"
     """What its rounds are, in words."""
 

@@ -38,6 +38,7 @@ from sidelight.service.rounds import Round
 class PanelDesign(Course):
     """A panel: every released attribute is asked in all rounds."""
 
+    in_order: ClassVar[bool] = True
     counted: ClassVar[str] = "the rounds of its panel"
     panel: Panel
 
