@@ -11,6 +11,7 @@ import sidelight as sl
 from sidelight.foundation.randomness import derive_seed
 from sidelight.labels import LabelledRows, LabelSettings
 from sidelight.labels.collection import deal
+from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.tree_rounds import Round as Asked
 from sidelight.mechanisms import Reports
 from sidelight.plan import Plan, Release
@@ -18,8 +19,10 @@ from sidelight.protocols import Panel
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.service.collector import submission
+from sidelight.service.label_basis import Basis
 from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
+from sidelight.service.rounds import Round
 from sidelight.service.store import Submission
 from sidelight.service.task import Pace, Task, Terms
 from sidelight.transport.wire import Wire
@@ -40,6 +43,12 @@ def label_task(kind: str = "bayes", pace: Pace | None = None, crowd: int = 1, **
     return Task(
         design, "To find who is ill.", "clinic@example.org", design.rounds, Terms(smallest_crowd=crowd), pace
     )
+
+
+def tree_round(made: Task, number: int, tree: DecisionTree) -> Round:
+    """The round of a tree task that decides about this tree."""
+    basis = Basis(made.design._given().omegas, tree)
+    return Round(made.id, number, made.design._protocol(number, basis), None, basis)
 
 
 def panel_task(rounds: int = 3) -> Task:

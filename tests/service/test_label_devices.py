@@ -14,7 +14,7 @@ import sidelight as sl
 from ledger_stores import MemoryStore
 from service_cases import with_collector
 from service_http import path
-from service_labels import SCHEMA, ill_people, label_task, packed
+from service_labels import SCHEMA, ill_people, label_task, packed, tree_round
 from service_process import Process
 from sidelight.learning.decision_tree import DecisionTree
 from sidelight.ledger import Ledger, Limit
@@ -40,10 +40,9 @@ def record_of(rows, place: int) -> dict[str, int]:
     return dict(zip(SCHEMA.names, codes, strict=True))
 
 
-def second_round(made: Task, tree: DecisionTree = ALMOST) -> Round:
-    """The second round of a tree after which this one has grown."""
-    basis = Basis(made.design._given().omegas, tree)
-    return Round(made.id, 2, made.design._protocol(2, basis), None, basis)
+def second_round(made: Task) -> Round:
+    """The second round of a tree that has grown so far."""
+    return tree_round(made, 2, ALMOST)
 
 
 @pytest.mark.parametrize(("devices", "workers"), [(24, 1), pytest.param(1500, 2, marks=pytest.mark.deep)])

@@ -58,6 +58,8 @@ async function explain(id, error) {
   $("form").querySelector("button").hidden = true;
   $("form").hidden = false;
   const kind = task.labels === undefined ? "a panel, whose devices remember their responses" : "a label collection";
+  $("privacy").nextElementSibling.textContent = "Nothing: what is shown here cannot be answered from this page.";
+  $("form").before($("status"));
   say(`This is ${kind}. This page cannot make its reports; the Python client (sidelight.Client) can. Nothing was sent.`);
 }
 
