@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
-from service_cases import with_collector
+from service_cases import people, sent, task, with_collector
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import ill_people, label_task, of_parts, packed, turn_reports
 from sidelight.foundation.randomness import derive_seed
@@ -21,6 +21,7 @@ from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.service.advancing import Advancer
 from sidelight.service.label_design import LabelDesign
+from sidelight.service.results import model
 from sidelight.service.rounds import Round, read_round
 from sidelight.service.task import Pace, Task, read_task
 
@@ -221,25 +222,46 @@ def test_a_label_task_is_its_document(made: Task) -> None:
     assert again.course.first.to_file() == made.course.first.to_file()
 
 
-def test_a_tree_that_finds_nothing_is_over_early(file: str) -> None:
-    rows = ill_people(300)
-    quiet = sl.labels.LabelledRows(rows.codes, np.zeros(300, dtype=np.uint16), rows.sizes, 2, rows.ordered)
-    made = label_task("tree", Pace(reports=300))
+def test_a_round_that_was_closed_too_early_is_the_last(file: str) -> None:
+    made = label_task("tree", Pace(reports=300), crowd=300)
+    rows = ill_people(20)
 
     async def work(collector) -> None:
+        advancer = Advancer(collector, lambda *_, **__: None)
         await collector.make(made)
+        assert await advancer.look() == 0  # an operator opens the first round
         await collector.open(made.id, 1)
         found = (await collector.asked(made.id, 1)).round
-        records = np.column_stack([quiet.codes, quiet.labels])
-        cells = made.course.cells(found, records)
-        items = packed(found.protocol.randomise(cells, seed=1), 1)
+        items = packed(found.protocol.randomise(np.column_stack([rows.codes, rows.labels]), seed=1), 1)
         await collector.upload(made.id, 1, found.digest, items)
-        advancer = Advancer(collector, lambda *_, **__: None)
-        assert await advancer.look() >= 1
-        states = [item.state for item in await collector.store.rounds(made.id)]
-        if states[1] == "draft":
-            assert (await collector.model(made.id))["kind"] == "tree"
-            with pytest.raises(sl.InputError, match="nothing is left to ask"):
-                await collector.open(made.id, 2)
+        assert await advancer.look() == 0
+        await collector.close(made.id, 1)
+        for _ in range(2):
+            assert await advancer.look() == 0
+        with pytest.raises(sl.InputError, match="fewer than 300 people"):
+            await collector.open(made.id, 2)
+        with pytest.raises(sl.InputError, match="fewer than 300 people"):
+            await model(collector, made.id)
 
     with_collector(file, work)
+
+
+def test_what_has_no_model_or_no_rounds_says_so(file: str) -> None:
+    async def work(client) -> None:
+        made = task(2)
+        for number in (1, 2):
+            digest = await opened(client, made, number)
+            await client.post(
+                f"{path(made, number)}/reports", json=body(digest, sent(made.course.first, people(9), number))
+            )
+        early = await client.get(f"/v1/tasks/{made.id}/model", headers=OPERATOR)
+        assert (early.status_code, "round 1 of 2 is open" in early.json()["detail"]) == (409, True)
+        for number in (1, 2):
+            await step(client, made, "close", number)
+        none = await client.get(f"/v1/tasks/{made.id}/model", headers=OPERATOR)
+        assert (none.status_code, "learns no model" in none.json()["detail"]) == (404, True)
+        over = await client.get(f"/v1/tasks/{made.id}/estimates", headers=OPERATOR)
+        assert (over.status_code, "is no panel" in over.json()["detail"]) == (404, True)
+        assert (await client.get(f"/v1/tasks/{made.id}/model")).status_code == 401
+
+    with_service(file, work)

@@ -169,7 +169,7 @@ def test_an_operator_follows_a_tree_and_a_panel(
             client.post(f"{path(over, number)}/close")
         operating(service, browser)
         shown = browser.find_element(By.ID, "tasks").text
-        assert "Closed now, the tree has" in shown
+        assert "After this round the tree has" in shown
         assert "Over time" in shown
         assert "1 more rounds are drafts" in shown  # of the tree: its second is the next one
         browser.save_screenshot(str(tmp_path / "courses.png"))

@@ -46,6 +46,7 @@ from sidelight.service.course import Earlier
 from sidelight.service.errors import ConflictError, NotShownError, StoreError
 from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
+from sidelight.service.results import model
 from sidelight.service.rounds import read_round
 from sidelight.service.sql import Session
 from sidelight.service.sqlite import SqliteStore
@@ -348,7 +349,7 @@ class World:
             if not reports.people:  # fewer than the smallest crowd
                 return
             earlier.append(Earlier(FirstSums(reports.aggregate(), {}), ""))
-        said = await self.workers[0].model(self.task.id)
+        said = await model(self.workers[0], self.task.id)
         assert said == self.task.course.model(self.task.id, earlier)
 
     async def _check_estimates(self) -> None:

@@ -56,21 +56,15 @@ class Advancer:
             elif found.state == "draft":
                 if found.number == 1:  # an operator opens the first one
                     return
-                if await self._is_over(task, found.number):
+                try:
+                    await self._collector.open(task.id, found.number)
+                except (
+                    NotShownError
+                ):  # closed by hand before the smallest crowd was there: nothing can follow
                     break
-                await self._collector.open(task.id, found.number)
                 yield found.number, "open"
                 return
         self._over.add(task.id)
-
-    async def _is_over(self, task: Task, number: int) -> bool:
-        if not task.learns_from(number):
-            return False
-        try:
-            earlier = await self._collector.closed(task)
-        except NotShownError:  # closed by hand before the smallest crowd was there: nothing can follow
-            return True
-        return await asyncio.to_thread(task.course.is_over, earlier)
 
     async def _is_due(self, task: Task, found: StoredRound) -> bool:
         if task.pace is None:

@@ -32,6 +32,7 @@ from sidelight.service.openapi import TASK_BODY, describe
 from sidelight.service.pages import add_pages
 from sidelight.service.problems import ProblemError, add_handlers, problem, status_of
 from sidelight.service.rates import Limits, Rates
+from sidelight.service.results import model, over_time
 from sidelight.service.store import Store, StoredRound
 from sidelight.service.stores import store_of
 from sidelight.service.task import task_from
@@ -178,6 +179,7 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     only = [Depends(_operator(collector))]
     _add_tasks(app, collector, limits, only)
     _add_figures(app, collector, only)
+    _add_results(app, collector, only)
 
 
 def _operator(collector: Collector) -> Callable[..., Awaitable[None]]:
@@ -244,18 +246,6 @@ def _add_figures(app: FastAPI, collector: Collector, only: Sequence[params.Depen
         """Return the figures of a round as they are now; refused below the smallest crowd."""
         return _json(await collector.estimates(task, number, estimator, confidence))
 
-    @app.get("/v1/tasks/{task}/estimates", tags=["operators"], dependencies=only)
-    async def get_over_time(task: TaskId, confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Response:
-        """Return the figures of a panel over its rounds: levels, and changes from round to round."""
-        return _json(await collector.over_time(task, confidence))
-
-    @app.get("/v1/tasks/{task}/model", tags=["operators"], dependencies=only)
-    async def get_model(task: TaskId) -> Response:
-        """Return the model that a label collection led to, as a file that `read_model` reads."""
-        made = _json(await collector.model(task))
-        made.headers["Content-Disposition"] = f'attachment; filename="{task[:12]}-model.json"'
-        return made
-
     @app.get("/v1/tasks/{task}/rounds/{number}/arrivals", tags=["operators"], dependencies=only)
     async def get_arrivals(task: TaskId, number: Number) -> Response:
         """Return how many reports a round has counted."""
@@ -279,6 +269,22 @@ def _add_figures(app: FastAPI, collector: Collector, only: Sequence[params.Depen
         made = await export(collector, task, number, form)
         headers = {"Content-Disposition": f'attachment; filename="{made.name}"'}
         return Response(made.content, 200, headers, made.kind)
+
+
+def _add_results(app: FastAPI, collector: Collector, only: Sequence[params.Depends]) -> None:
+    """Add what all rounds of a task lead to."""
+
+    @app.get("/v1/tasks/{task}/estimates", tags=["operators"], dependencies=only)
+    async def get_over_time(task: TaskId, confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Response:
+        """Return the figures of a panel over its rounds: levels, and changes from round to round."""
+        return _json(await over_time(collector, task, confidence))
+
+    @app.get("/v1/tasks/{task}/model", tags=["operators"], dependencies=only)
+    async def get_model(task: TaskId) -> Response:
+        """Return the model that a label collection led to, as a file that `read_model` reads."""
+        made = _json(await model(collector, task))
+        made.headers["Content-Disposition"] = f'attachment; filename="{task[:12]}-model.json"'
+        return made
 
 
 def _add_operations(app: FastAPI, collector: Collector, metrics: Metrics) -> None:

@@ -148,8 +148,6 @@ class Collector:
                     "close that."
                 )
             earlier.append(await self.left(task, found))
-        if earlier and task.course.is_over(earlier):
-            raise ConflictError(f"nothing is left to ask, so there is no round {number}; fetch the model.")
         return await asyncio.to_thread(task.course.made, task.id, number, earlier)
 
     async def left(self, task: Task, found: StoredRound) -> Earlier:
@@ -313,38 +311,6 @@ class Collector:
             parts.append((await self.asked(name, earlier)).tally.first(row))
         said = await asyncio.to_thread(figures, task, parts, estimator, confidence)
         return {"task": name, "round": number, **said}
-
-    async def over_time(self, name: str, confidence: float = 0.95) -> Mapping[str, Any]:
-        """Return the figures of a panel: of all rounds that enough people have answered, and changes."""
-        task, sums = await self.task(name), {}
-        for found in await self.store.rounds(name):
-            if found.state != "draft" and not found.is_retired:
-                part = await self.sums(name, found.number)
-                if part.people >= task.terms.smallest_crowd:
-                    sums[found.number] = part
-        if not sums:
-            check_crowd(task, [])
-        said = await asyncio.to_thread(task.course.over_time, sums, confidence)
-        return {"task": name, **said}
-
-    async def closed(self, task: Task) -> list[Earlier]:
-        """Return what the closed rounds left, from the first to the one before the first that is not."""
-        left: list[Earlier] = []
-        for found in await self.store.rounds(task.id):
-            if found.state in ("draft", "open"):
-                break
-            left.append(await self.left(task, found))
-        return left
-
-    async def model(self, name: str) -> Mapping[str, Any]:
-        """Return the model that a label collection has led to; refused before its last round is closed."""
-        task = await self.task(name)
-        earlier = await self.closed(task)
-        if not earlier or not await asyncio.to_thread(task.course.is_over, earlier):
-            raise ConflictError(
-                f"the model is not learnt yet: {len(earlier)} of at most {task.rounds} rounds are closed."
-            )
-        return await asyncio.to_thread(task.course.model, name, earlier)
 
     async def published(self, name: str, number: int) -> StoredRound:
         """Return a round whose figures are published."""

@@ -99,10 +99,6 @@ class Course(Design):
         """Raise unless a round that was read keeps to the course, so that it spends no other budget."""
         check_same(self.first, found.protocol)
 
-    def is_over(self, earlier: Sequence[Earlier]) -> bool:
-        """Whether nothing is left to ask after these rounds."""
-        return len(earlier) >= self.rounds
-
     def takes_part(self, person: str, task: str, number: int) -> bool:  # noqa: ARG002
         """Whether a device takes part in a round."""
         return True

@@ -229,14 +229,6 @@ class LabelDesign(Course):
         if basis.tree is not None and not basis.tree.fits(sizes, classes):
             raise InputError("the round's tree is not about the task's attributes and label.")
 
-    def is_over(self, earlier: Sequence[Earlier]) -> bool:
-        """Whether all rounds are there, or no node of the tree is left to decide about."""
-        if super().is_over(earlier):
-            return True
-        if self.kind == "bayes" or len(earlier) <= self.learns_omega:
-            return False
-        return tree_state(self.collected([item.told for item in earlier])).is_done
-
     def takes_part(self, person: str, task: str, number: int) -> bool:
         """Whether it is a device's turn: drawn once, the same for ever."""
         if self.learns_omega:

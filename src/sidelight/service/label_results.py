@@ -127,7 +127,7 @@ def label_figures(collected: Collected, confidence: float) -> dict[str, Any]:
     """Return what the last round tells: tables of cell and label with their errors, and the model so far.
 
     `signal` is the squared distance from independence in units of the noise, for each degree of freedom:
-    about 1 is noise alone.
+    about 1 is noise alone, and `chance` says how often noise alone would go as far, nearly.
     `forged` is how far a cell moves, at most, for each report in a hundred that is forged.
     """
     design, last = collected.design, collected.parts[-1].sums
@@ -144,6 +144,8 @@ def label_figures(collected: Collected, confidence: float) -> dict[str, Any]:
 
 
 def _table(name: str, cells: Sequence[str], told: AttributeSums) -> dict[str, Any]:
+    from scipy.special import chdtrc
+
     if not told.count:
         return {"attribute": name, "people": 0, "cells": list(cells), "shares": None}
     joint = told.joint()
@@ -151,11 +153,11 @@ def _table(name: str, cells: Sequence[str], told: AttributeSums) -> dict[str, An
     errors = np.sqrt(told.response.cell_variance(marginal, prior) / told.count)
     away = (joint - np.outer(marginal, prior)) / errors
     p, q = map(float, told.response.mechanism.mark_rates)
-    freedom = math.prod(size - 1 for size in joint.shape)
+    total, freedom = float(np.sum(away**2)), math.prod(size - 1 for size in joint.shape)
     return {
         "attribute": name, "people": told.count, "cells": list(cells), "shares": joint.tolist(),
-        "standard_errors": errors.tolist(), "signal": float(np.sum(away**2)) / freedom,
-        "forged": json_number(0.01 / (p - q)),
+        "standard_errors": errors.tolist(), "signal": total / freedom,
+        "chance": float(chdtrc(freedom, total)), "forged": json_number(0.01 / (p - q)),
     }  # fmt: skip
 
 

@@ -57,11 +57,11 @@ function recordFigures(said) {
 
 /** What a round of a label collection tells, and what the model would be if it were closed now. */
 function labelFigures(said) {
-  const titles = ["question", "people", `tells of ${said.label}`, "error of a cell", "moved by 1 % forged"];
+  const titles = ["question", "people", `goes with ${said.label}`, "error of a cell", "moved by 1 % forged"];
   const rows = said.tables.map((table) => {
     if (table.shares === null) return [table.attribute, "0", "nothing yet", "", ""];
     const error = Math.max(...table.standard_errors.flat());
-    const told = `${table.signal.toFixed(1)} times the noise${table.signal < 2 ? ", no more than chance" : ""}`;
+    const told = table.chance < 0.01 ? `${table.signal.toFixed(1)} times the noise` : "no more than noise would";
     return [table.attribute, String(table.people), told, `up to ${percent(error)}`, bounded(table.forged)];
   });
   return wide(element("p", modelSoFar(said), { class: "small" }), tableOf(titles, rows, 0));
@@ -69,9 +69,9 @@ function labelFigures(said) {
 
 function modelSoFar({ learnt, label, kind }) {
   if (learnt === null) return "This round tells how unevenly values are spread; the model is learnt from the next ones.";
-  const commonest = `The commonest ${label} has a share of ${percent(learnt.commonest)}`;
+  const commonest = `The commonest value of ${label} has a share of ${percent(learnt.commonest)}`;
   if (kind === "bayes") return `${commonest}: a model is worth something if it is right more often than that on records of your own.`;
-  const grown = `Closed now, the tree has ${learnt.leaves} ${learnt.leaves === 1 ? "leaf" : "leaves"}, ${learnt.open} of them still open`;
+  const grown = `After this round the tree has ${learnt.leaves} ${learnt.leaves === 1 ? "leaf" : "leaves"}, ${learnt.open} of them to be asked about again`;
   return `${grown}. ${commonest}; by its own reports, which flatter it, the tree is right in ${percent(learnt.own_accuracy)}.`;
 }
 
@@ -103,7 +103,7 @@ async function keptOr(name, mark, make) {
   return made;
 }
 
-async function roundOf(task, found, crowd) {
+async function roundOf(task, found, crowd, opensItself) {
   const path = `/v1/tasks/${task}/rounds/${found.round}`;
   const settled = drawn.get(path)?.mark;
   const state = found.is_retired ? "retired" : found.state;
@@ -112,7 +112,8 @@ async function roundOf(task, found, crowd) {
   return keptOr(path, `${state} ${people}`, async () => {
     const made = element("section", null);
     made.append(element("h3", `Round ${found.round}: ${state}, ${people} report${people === 1 ? "" : "s"}`));
-    if (NEXT[found.state] !== undefined) made.append(stepButton(path, found));
+    if (opensItself && found.state === "draft" && found.round > 1) made.append(element("p", "The service opens it when the round before is closed.", { class: "small" }));
+    else if (NEXT[found.state] !== undefined) made.append(stepButton(path, found));
     if (["draft", "retired"].includes(state)) return made;
     made.append(people < crowd ? element("p", `Figures are shown from ${crowd} people on.`, { class: "small" }) : await figures(path));
     return made;
@@ -162,11 +163,11 @@ async function taskOf(id) {
   const made = element("article", null);
   made.append(element("h2", task.purpose), element("p", id, { class: "small" }), element("a", "The questionnaire", { href: `/t/${id}` }));
   const shown = shownRounds(state.rounds);
-  made.append(...(await Promise.all(shown.map((found) => roundOf(id, found, task.terms.smallest_crowd)))));
+  made.append(...(await Promise.all(shown.map((found) => roundOf(id, found, task.terms.smallest_crowd, task.labels !== undefined)))));
   if (shown.length < state.rounds.length) made.append(element("p", `${state.rounds.length - shown.length} more rounds are drafts.`, { class: "small" }));
   const marks = shown.map(({ round }) => drawn.get(`/v1/tasks/${id}/rounds/${round}`)?.mark).join(", ");
   if (task.panel !== undefined && shown.some((found) => found.state !== "draft")) made.append(await keptOr(`${id} over time`, marks, () => overTime(id)));
-  if (task.labels !== undefined && !shown.some((found) => found.state === "open")) made.append(modelButton(id));
+  if (task.labels !== undefined && state.rounds.every((found) => ["closed", "published"].includes(found.state))) made.append(modelButton(id));
   return made;
 }
 
