@@ -97,7 +97,7 @@ def test_a_device_reports_from_the_memos_of_its_own_memory(kind: str) -> None:
     made, panel = panel_task(kind), PANELS[kind]
     secrets = [bytes([i]) * 32 for i in range(40)]
     group = made.course.first.groups[0]
-    for number in (1, 3):
+    for number in (1, 2, 3):
         found = made.course.made(made.id, number, ())
         codes = people(40)[:, : len(made.course.schema)]
         reports = [
@@ -120,7 +120,9 @@ def test_a_device_pays_for_a_kept_response_once_in_its_epoch() -> None:
     ledger = _device()
     for number in range(1, 6):
         found = made.course.made(made.id, number, ())
-        ledger.reserve(made.course.question(found), lambda _: b"x", now=number + 1)
+        question = made.course.question(found)
+        assert [item.epoch for item in question.charges] == [PANELS["epochs"].epoch_of(number), None]
+        ledger.reserve(question, lambda _: b"x", now=number + 1)
     spent = 100 - ledger.remaining(now=10)[0].left / 1e9
     stored = made.course.first.groups[0].randomiser.stored.epsilon
     assert spent == pytest.approx(3 * stored + 5 * made.course.first.groups[1].randomiser.epsilon, abs=1e-7)
