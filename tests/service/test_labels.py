@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
-from service_cases import people, sent, task, with_collector
+from service_cases import cluster_fixture, people, place_fixture, sent, task, with_collector
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import ill_people, label_task, of_parts, packed, turn_reports
 from sidelight.foundation.randomness import derive_seed
@@ -25,6 +26,7 @@ from sidelight.service.results import model
 from sidelight.service.rounds import Round, read_round
 from sidelight.service.task import Pace, Task, read_task
 
+__all__ = ["cluster_fixture", "place_fixture"]
 SIZES = pytest.mark.parametrize("size", [1000, pytest.param(10_000, marks=pytest.mark.deep)])
 
 
@@ -56,8 +58,6 @@ async def _state(client, made: Task) -> list[str]:
 
 async def _until(client, made: Task, number: int, state: str) -> None:
     """Wait until the service has taken its steps."""
-    import asyncio
-
     for _ in range(600):
         if (await _state(client, made))[number - 1] == state:
             return
@@ -72,7 +72,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @SIZES
 @pytest.mark.parametrize("protocol", ["khr", "basic"])
-def test_a_tree_runs_by_itself_to_the_tree_of_the_file_path(file: str, size: int, protocol: str) -> None:
+def test_a_tree_runs_by_itself_to_the_tree_of_the_file_path(
+    place: str, tmp_path: Path, size: int, protocol: str
+) -> None:
     rows, seed = ill_people(size), 7
     made = label_task("tree", Pace(reports=1, seconds=1), protocol=protocol)
     design: LabelDesign = made.design
@@ -87,16 +89,16 @@ def test_a_tree_runs_by_itself_to_the_tree_of_the_file_path(file: str, size: int
             found = await _round(client, made, number)
             asked = state.ask()
             parts, groups = turn_reports(asked, rows, groups, derive_seed(seed, f"round/{number}"))
-            # All but one in one piece, so that the round is not closed before it is there.
+            # In one piece, so that the round is not closed before it is there.
             reports = of_parts(found.protocol, parts)
             await _sent_whole(client, made, number, reports, found.digest)
             state = state.receive(asked, dict(zip(_keys(asked), reports.aggregate().parts, strict=True)))
             await _until(client, made, number, "closed")
         answer = await client.get(f"/v1/tasks/{made.id}/model", headers=OPERATOR)
         assert answer.status_code == 200, answer.text
-        place = Path(file).with_suffix(".json")
-        place.write_bytes(answer.content)
-        assert read_model(place) == wanted.tree
+        kept = tmp_path / "model.json"
+        kept.write_bytes(answer.content)
+        assert read_model(kept) == wanted.tree
         assert answer.json()["trained"] == size
         trail = (await client.get(f"/v1/tasks/{made.id}/trail", headers=OPERATOR)).json()["trail"]
         steps = [(entry["kind"], entry.get("round"), entry.get("by", "")) for entry in trail[1:]]
@@ -104,7 +106,7 @@ def test_a_tree_runs_by_itself_to_the_tree_of_the_file_path(file: str, size: int
             (kind, n, "") for n in (1, 2, 3) for kind in ("opened", "closed") if (kind, n) != ("opened", 1)
         ]
 
-    with_service(file, work)
+    with_service(place, work)
 
 
 def _keys(asked) -> list[tuple[int, int]]:
