@@ -106,6 +106,10 @@ def families() -> dict[str, list[tuple[str, Any, Protocol]]]:
         return [("protocol", protocol_data(protocol), protocol) for protocol in protocols]
 
     made = {name: documents(*(of_mechanism(name, *shape) for shape in SHAPES[name])) for name in MECHANISMS}
+    # Clients need not report pairs by unary encoding, as the basic solution does.
+    made["labels"] = documents(
+        *(asked.protocol for name, (_, asked) in label_rounds().items() if name != "basic")
+    )
     mixed = ("oue", "grr", "ss", "olh")
     groups = tuple(make_group(SCHEMA, [n], m, 1.0) for n, m in zip(SCHEMA.names, mixed, strict=True))
     priors = {item.name: np.arange(1, item.size + 1) / math.comb(item.size + 1, 2) for item in SCHEMA}
@@ -119,10 +123,6 @@ def families() -> dict[str, list[tuple[str, Any, Protocol]]]:
         "plan": [("plan", json.loads(a_plan().to_json()), planned(a_plan()))],
         "two phases": documents(TwoPhase(SCHEMA, 2.0).first),
     }  # fmt: skip
-    # Clients need not report pairs by unary encoding, as the basic solution does.
-    made["labels"] = documents(
-        *(asked.protocol for name, (_, asked) in label_rounds().items() if name != "basic")
-    )
     for method, count in (("corr-rr", 1), ("cond-rr", 2)):
         second = second_of(method, count)
         made["two phases"].append(("parameters", parameters_data(second, count), second))
