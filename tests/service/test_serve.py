@@ -23,10 +23,9 @@ from sidelight.service.keys import make_key, operator_of
 from sidelight.service.rates import Limits
 from sidelight.service.server import Listening, first_key, serve, store_in
 from sidelight.service.store import Store
-from sidelight.service.task import Pace, read_task
+from sidelight.service.task import read_task
 
 __all__ = ["cluster_fixture", "place_fixture"]
-TASK = ("service", "task", "protocol.toml", "-o", "t.json", "--purpose", "p", "--contact", "c")
 
 
 def test_an_empty_folder_is_enough(tmp_path: Path) -> None:
@@ -80,19 +79,10 @@ def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
         (("service", "key", "ada"), "there is no service in"),
         (("service", "restore", "nothing.backup"), "cannot be read"),
         (("service", "task", "p.toml", "-o", "t.json"), "a task needs --purpose and --contact"),
-        ((*TASK, "--label", "nobody", "--epsilon", 2), "there is no attribute 'nobody'"),
-        ((*TASK, "--label", "meal"), "--phases or --label and --epsilon go together"),
-        ((*TASK, "--label", "meal", "--epsilon", 2, "--phases", "pairs"), "two designs; leave one out"),
-        ((*TASK, "--label", "meal", "--epsilon", 2, "--omega", "big"), "a number or 'learnt'"),
-        ((*TASK, "--label", "meal", "--epsilon", 2, "--secret", "attributes"), "label is public"),
-        ((*TASK, "--label", "meal", "--epsilon", 2, "--model", "forest"), "one of 'bayes', 'tree'"),
-        ((*TASK, "--epoch", 2), "are of a panel: a plan with `times` above 1"),
-        ((*TASK, "--close-at", 3), "at least the smallest crowd, 100"),
     ],
 )
 def test_bad_options_are_one_line(run, tmp_path: Path, monkeypatch, words, said: str) -> None:
     monkeypatch.chdir(tmp_path)
-    write_protocol(task().design.first, tmp_path / "protocol.toml")
     shown = run(*words, *(("--port", "0") if words[0] == "serve" else ()))
     assert (shown.code, shown.err.count("\n")) == (2, 1)
     assert said in shown.err
@@ -107,22 +97,6 @@ def test_a_task_is_written_from_a_protocol(run, tmp_path: Path) -> None:
     phases = ("--phases", "corr-rr", "--epsilon", 2, "-o", tmp_path / "phases.json")
     assert run("service", "task", tmp_path / "protocol.toml", *words, *phases).code == 0
     assert json.loads((tmp_path / "phases.json").read_bytes())["rounds"] == 2
-
-
-def test_a_task_is_written_of_a_panel_and_of_a_label(run, tmp_path: Path) -> None:
-    words = ("--purpose", "To plan the canteen.", "--contact", "canteen@example.org", "--smallest-crowd", 1)
-    schema = task().design.schema
-    write_protocol(task().design.first, tmp_path / "protocol.toml")
-    sl.Plan(tuple(sl.Release(item, "l-grr", 1.0, 4) for item in schema)).write(tmp_path / "panel.toml")
-    label = ("--label", "smokes", "--epsilon", 2, "--model", "tree", "--depth", 2, "--close-at", 9)
-    shown = run("service", "task", tmp_path / "protocol.toml", *words, *label, "-o", tmp_path / "label.json")
-    assert "it has 2 rounds, and each person spends at most 2." in shown.out, shown.err
-    made = read_task((tmp_path / "label.json").read_bytes())
-    assert (made.course.schema.names, made.pace) == (("meal", "smokes"), Pace(reports=9))
-    panel = ("--epoch", 2, "--close-after", 60, "-o", tmp_path / "panel.json")
-    shown = run("service", "task", tmp_path / "panel.toml", *words, *panel)
-    assert "it has 4 rounds, and each person spends at most 4." in shown.out, shown.err
-    assert read_task((tmp_path / "panel.json").read_bytes()).pace == Pace(seconds=60)
 
 
 def test_keys_are_made_and_replaced(run, tmp_path: Path) -> None:
