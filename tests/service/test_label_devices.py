@@ -22,6 +22,7 @@ from sidelight.ledger.ledger import first_line
 from sidelight.mechanisms.longitudinal import StoredMemory
 from sidelight.service.answering import record_codes
 from sidelight.service.canonical import canonical, digest_of
+from sidelight.service.collector import submission
 from sidelight.service.label_basis import Basis
 from sidelight.service.rounds import Round, first_round, read_round
 from sidelight.service.task import Pace, Task, task_from
@@ -231,7 +232,7 @@ def test_reports_of_another_round_or_label_touch_nothing(tmp_path: Path) -> None
         with pytest.raises(sl.InputError, match="is a draft"):
             await collector.upload(made.id, 2, found.digest, items)
         # Part 3 of 3 parts, and sets that no selection makes.
-        broken = [replace(item, payload=bytes([1, 0xFF, 0xFF])) for item in items]
+        broken = [submission(item.id, bytes([1, 0xFF, 0xFF])) for item in items]
         answers = await collector.upload(made.id, 1, found.digest, broken)
         assert {answer.status for answer in answers} == {"malformed"}
         assert await collector.people(made.id, 1) == 0
