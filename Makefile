@@ -23,7 +23,8 @@ bench: .venv/dev
 
 docs: .venv/dev
 	$(BIN)/python -m pytest -q README.md docs tests/test_docs.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	$(BIN)/python docs/site_pages.py build/docs
+	$(BIN)/python -m zensical build --strict
 
 drawing:
 	cd drawing && npm install --no-package-lock --no-audit --no-fund

@@ -1,10 +1,13 @@
-"""Pages of the site that are made when it is built: references and glossary, from the code, and notebooks.
+"""The sources of the site: `python docs/site_pages.py build/docs`.
 
-MkDocs calls `on_files`; nothing here runs when the package is used.
+They are the pages of this folder, and those made from the code: references, glossary and notebooks.
+Nothing here runs when the package is used.
 """
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -12,14 +15,13 @@ from typing import Any
 
 import nbformat
 import typer
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 
 import sidelight
 from sidelight.cli import app
 from sidelight.foundation.modules import homes_of
 from sidelight.report.glossary import glossary_markdown
 
+DOCS = Path(__file__).resolve().parent
 TOP = homes_of(sidelight.__file__, "sidelight")
 ROOMS = {
     "schema": "Schema",
@@ -45,18 +47,22 @@ ROOMS = {
 }
 
 
-def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the generated pages to those that are files."""
+def write_sources(folder: Path) -> None:
+    """Write every page of the site to a folder that is made anew."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     pages = {
         "reference/python.md": python_page(),
         "reference/command-line.md": command_page(),
         "reference/glossary.md": glossary_markdown(),
     }
-    for path in sorted(Path(config.docs_dir, "..", "notebooks").glob("*.ipynb")):
+    for path in sorted((DOCS.parent / "notebooks").glob("*.ipynb")):
         pages[f"notebooks/{path.stem}.md"] = notebook_page(path)
     for name, text in pages.items():
-        files.append(File.generated(config, name, content=text))
-    return files
+        page = folder / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, "utf-8")
 
 
 def python_page() -> str:
@@ -135,3 +141,7 @@ def _cell(cell: Any) -> Iterator[str]:
             yield f'<img alt="figure" src="data:image/png;base64,{data["image/png"].strip()}">'
         else:
             yield f"```text\n{(output.get('text') or data.get('text/plain', '')).rstrip()}\n```"
+
+
+if __name__ == "__main__":
+    write_sources(Path(sys.argv[1]))

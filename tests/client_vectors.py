@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 import sidelight as sl
+from service_labels import label_task, tree_round
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.foundation.draws import Draws
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.strict import parsed_table
+from sidelight.learning.decision_tree import DecisionTree
 from sidelight.mechanisms import create
 from sidelight.protocols import planned, product, rs_fd, rs_rfd, smp, spl
 from sidelight.protocols.direct import Sample, Split
@@ -30,6 +32,8 @@ from sidelight.protocols.groups import make_group
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import joined
 from sidelight.protocols.two_phase import PARAMETERS_VERSION, SecondPhase, TwoPhase
+from sidelight.service.rounds import Round, first_round
+from sidelight.service.task import Task
 from sidelight.transport import Wire
 
 FOLDER = Path(__file__).resolve().parents[1] / "vectors"
@@ -102,6 +106,10 @@ def families() -> dict[str, list[tuple[str, Any, Protocol]]]:
         return [("protocol", protocol_data(protocol), protocol) for protocol in protocols]
 
     made = {name: documents(*(of_mechanism(name, *shape) for shape in SHAPES[name])) for name in MECHANISMS}
+    # Clients need not report pairs by unary encoding, as the basic solution does.
+    made["labels"] = documents(
+        *(asked.protocol for name, (_, asked) in label_rounds().items() if name != "basic")
+    )
     mixed = ("oue", "grr", "ss", "olh")
     groups = tuple(make_group(SCHEMA, [n], m, 1.0) for n, m in zip(SCHEMA.names, mixed, strict=True))
     priors = {item.name: np.arange(1, item.size + 1) / math.comb(item.size + 1, 2) for item in SCHEMA}
@@ -119,6 +127,34 @@ def families() -> dict[str, list[tuple[str, Any, Protocol]]]:
         second = second_of(method, count)
         made["two phases"].append(("parameters", parameters_data(second, count), second))
     return made
+
+
+def label_rounds() -> dict[str, tuple[Task, Round]]:
+    """Rounds of label collections, of every kind, by what they are, each with its task."""
+    made = {
+        "khr": label_task(), "basic": label_task(protocol="basic"), "labeldp": label_task(secret="label"),
+        "omega": label_task(omega="learnt"), "tree": label_task("tree"),
+    }  # fmt: skip
+    rounds = {name: (task, first_round(task, 1)) for name, task in made.items()}
+    grown = DecisionTree.start(2).split(0, 0, 0, (np.array([0.1, 0.2]), np.array([0.6, 0.1])), last=False)
+    return {**rounds, "node": (made["tree"], tree_round(made["tree"], 2, grown))}
+
+
+def label_vectors(count: int = 4) -> Iterator[dict[str, Any]]:
+    """Yield label tasks with their rounds: who answers which, what it is charged, and a record's cells."""
+    rng = np.random.default_rng(8)
+    people = [f"person {number}" for number in range(count)]
+    for name, (task, found) in label_rounds().items():
+        course = task.course
+        records = np.stack([rng.integers(0, size, count) for size in course.schema.sizes], axis=1)
+        own = [[n for n in range(1, task.rounds + 1) if course.takes_part(who, task.id, n)] for who in people]
+        (charge,) = course.question(found).charges
+        yield {
+            "name": name, "task": task.document.decode(), "id": task.id, "round": found.document.decode(),
+            "digest": found.digest, "people": people, "rounds": own, "records": records.tolist(),
+            "cells": course.cells(found, records).tolist(),
+            "charge": {"attribute": charge.attribute, "channel": charge.channel, "units": charge.units},
+        }  # fmt: skip
 
 
 def report_vectors(seed: int, count: int) -> Iterator[dict[str, Any]]:
@@ -376,6 +412,7 @@ def small_set() -> dict[str, Any]:
     return {
         "reports.json": list(report_vectors(1, SMALL)), "bad_reports.json": list(bad_reports(1, 12)),
         "bad_documents.json": list(bad_documents()), "thresholds.json": thresholds(),
+        "tasks/labels.json": list(label_vectors()),
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.protocols.files import protocol_from
 from sidelight.transport import REFUSALS, Wire, pack
 
-FILES = ["reports.json", "bad_reports.json", "bad_documents.json", "thresholds.json"]
+FILES = ["reports.json", "bad_reports.json", "bad_documents.json", "thresholds.json", "tasks/labels.json"]
 
 
 def loaded(name: str) -> list:
@@ -67,5 +67,5 @@ def test_thresholds_are_those_published() -> None:
 
 def test_every_family_is_among_the_vectors() -> None:
     families = {vector["family"] for vector in loaded("reports.json")}
-    assert families == {*MECHANISMS, "spl", "smp", "rs+fd", "plan", "two phases"}
+    assert families == {*MECHANISMS, "spl", "smp", "rs+fd", "plan", "two phases", "labels"}
     assert {vector["family"] for vector in report_vectors(9, 1)} == families

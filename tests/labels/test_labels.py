@@ -362,7 +362,7 @@ def test_upper_limits_of_omega_are_not_below_the_truth(rng) -> None:
         codes = (draw.random((3000, 1)) > np.cumsum(rows, axis=1)[marks]).sum(axis=1).clip(0, 5)
         sample = AttributeReports(0, response, response.randomise(codes, marks, seed=seed))
         many = draw.integers(0, 2, 100_000)  # so many that the limits of the cells alone decide
-        about = LabelSample(selection, selection.randomise(many, seed=seed))
+        about = LabelSample.of(selection, selection.randomise(many, seed=seed))
         counts = np.zeros((2, 6))
         np.add.at(counts, (marks, codes), 1.0)
         low += bool((learn_omegas([sample], about)[0].curve < exact - ROUNDING).any())
@@ -382,7 +382,7 @@ def test_a_learnt_limit_tightens_with_more_people() -> None:
         response, selection = sample_response(10, 2, 1.0), SubsetSelection(2, 1.0)
         half = people // 2
         sample = AttributeReports(0, response, response.randomise(codes[:half], marks[:half], seed=1))
-        about = LabelSample(selection, selection.randomise(marks[half:], seed=2))
+        about = LabelSample.of(selection, selection.randomise(marks[half:], seed=2))
         found.append(learn_omegas([sample], about)[0].at(1))
     assert belief_curve(rows)[0] < found[1] < 0.3 < found[0]
 

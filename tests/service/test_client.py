@@ -13,8 +13,9 @@ import pytest
 import sidelight as sl
 from service_cases import people, task, two_phases
 from sidelight.ledger import Ledger, Limit, OverspentError
-from sidelight.protocols import TwoPhase
-from sidelight.service.client import takes_first
+from sidelight.protocols import Panel, TwoPhase
+from sidelight.service.answering import takes_first
+from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import Round, first_round
 from sidelight.service.task import Task
 from sidelight.transport.wire import Wire
@@ -196,6 +197,24 @@ def test_the_share_of_devices_in_the_first_phase_is_the_one_asked_for() -> None:
     # 20,000 devices at 0.1: six standard deviations are 0.0127, which chance exceeds once in 10^9 runs.
     share = sum(takes_first(f"d{i}", "0" * 64, 0.1) for i in range(20_000)) / 20_000
     assert abs(share - 0.1) < 0.0127
+
+
+def test_a_device_in_a_panel_sends_its_kept_response_again_and_pays_once(tmp_path: Path) -> None:
+    smokes = sl.categorical("smokes", ("no", "yes"))
+    panel = Panel(sl.Plan((sl.Release(smokes, "grr", 1.0, 3, memory="kept"),)))
+    made = Task(PanelDesign(panel), "To see who stops.", "clinic@example.org", 3)
+    server, sent = Server(made, ("open", "draft", "draft")), []
+    with Ledger.create(tmp_path / "ledger", "me", [Limit.of(1.5)], now=1) as ledger:
+        for number in (1, 2, 3):
+            server.states = tuple("open" if n == number else "closed" for n in (1, 2, 3))
+            server.round = made.course.made(made.id, number, ()).document
+            word = client_of(server, ledger).answer(made.id, {"smokes": "no" if number == 1 else "yes"})
+            assert word == "accepted"
+            sent.append(json.loads(server.uploads[-1])["reports"][0])
+        # The value is frozen, so that a change within the epoch is not told, and costs nothing.
+        assert len({item["report"] for item in sent}) == 1
+        assert len({item["id"] for item in sent}) == 3
+        assert ledger.remaining()[0].left / 1e9 == pytest.approx(0.5)
 
 
 def test_bad_addresses_are_refused(ledger: Ledger) -> None:

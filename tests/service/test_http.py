@@ -16,11 +16,14 @@ import pytest
 import sidelight as sl
 from service_cases import cluster_fixture, people, place_fixture, sent, task, two_phases
 from service_http import KEY, OPERATOR, body, opened, path, served, step, with_service
+from service_labels import SCHEMA as LABELS
+from service_labels import ill_people, packed
 from sidelight.service.app import _retire_hourly
 from sidelight.service.collector import Collector
 from sidelight.service.errors import StoreError
 from sidelight.service.rates import Limits, Rates
 from sidelight.service.sqlite import SqliteStore
+from sidelight.service.task import Task, Terms
 from sidelight.transport import read_checkpoint
 
 __all__ = ["cluster_fixture", "place_fixture"]
@@ -107,6 +110,27 @@ def test_two_phases_give_the_estimates_of_the_file_path(file: str, size: int) ->
         assert document["learnt"]["reports"] == share
         second = parameters.second.randomise(table[share:], seed=2)
         await _uploaded(client, made, digest, sent(parameters.second, table[share:], 2), 2)
+        said = (await client.get(f"{path(made, 2)}/estimates", headers=OPERATOR)).json()["estimates"]
+        assert [row["frequency"] for row in said] == [row.frequency for row in sl.estimate([first, second])]
+
+    with_service(file, work)
+
+
+def test_pairs_in_two_phases_give_the_estimates_of_the_file_path(file: str) -> None:
+    design = sl.protocols.TwoPhase(LABELS, 2.0, "pairs", share=0.3)
+    made = Task(design, "To plan.", "canteen@example.org", 2, Terms(1))
+    rows = ill_people(1500)
+    table = np.column_stack([rows.codes, rows.labels])
+    first = design.first.randomise(table[:500], seed=1)
+
+    async def work(client) -> None:
+        digest = await opened(client, made)
+        await _uploaded(client, made, digest, packed(first, 1))
+        await step(client, made, "close")
+        digest = await step(client, made, "open", 2)
+        learnt = sl.estimation.second_phase.learn_second_phase(design, first).second
+        second = learnt.randomise(table[500:], seed=2)
+        await _uploaded(client, made, digest, packed(second, 2), 2)
         said = (await client.get(f"{path(made, 2)}/estimates", headers=OPERATOR)).json()["estimates"]
         assert [row["frequency"] for row in said] == [row.frequency for row in sl.estimate([first, second])]
 

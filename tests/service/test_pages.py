@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -16,7 +17,9 @@ from browser import PHONE, WIDE, browser_fixture, complaints, show
 from conftest import AT_MOST
 from service_cases import people, sent, task
 from service_http import body, path
+from service_labels import ill_people, label_task, packed, panel_task
 from service_process import Process
+from sidelight.service.task import Pace
 from sidelight.transport.wire import Wire
 
 __all__ = ["browser_fixture"]
@@ -136,6 +139,70 @@ def test_an_operator_sees_figures_and_closes_a_round(
         assert state["rounds"][0]["state"] == "closed"
     severe = [line for line in complaints(browser) if "401" not in line]
     assert severe == []
+
+
+def operating(service: Process, browser: webdriver.Chrome) -> None:
+    """Open the operator's page with the key, and wait until it is drawn."""
+    show(browser, f"{service.url}/operate", WIDE, drawn="return document.readyState === 'complete'")
+    key = browser.find_element(By.ID, "key")
+    key.send_keys(service.key)
+    key.submit()
+    WebDriverWait(browser, AT_MOST).until(lambda driver: driver.find_elements(By.TAG_NAME, "article"))
+
+
+def test_an_operator_follows_a_tree_and_a_panel(
+    service: Process, browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    tree, over = label_task("tree", Pace(reports=300)), panel_task()
+    rows = ill_people(300)
+    with service.client() as client:
+        for made in (tree, over):
+            client.post("/v1/tasks", content=made.document)
+            client.post(f"{path(made)}/open")
+        digest = client.get(f"/v1/tasks/{tree.id}/state").json()["rounds"][0]["digest"]
+        reports = tree.course.first.randomise(np.column_stack([rows.codes, rows.labels]), seed=1)
+        client.post(f"{path(tree)}/reports", json=body(digest, packed(reports, 1)[:299]))
+        for number in (1, 2):
+            digest = client.post(f"{path(over, number)}/open").json()["digest"]
+            items = sent(over.course.first, people(400, number)[:, :1], number)
+            client.post(f"{path(over, number)}/reports", json=body(digest, items))
+            client.post(f"{path(over, number)}/close")
+        operating(service, browser)
+        shown = browser.find_element(By.ID, "tasks").text
+        assert "After this round the tree has" in shown
+        assert "Over time" in shown
+        assert "1 more rounds are drafts" in shown  # of the tree: its second is the next one
+        browser.save_screenshot(str(tmp_path / "courses.png"))
+        # The last report closes the first round, and the service opens the second by itself.
+        digest = client.get(f"/v1/tasks/{tree.id}/state").json()["rounds"][0]["digest"]
+        client.post(f"{path(tree)}/reports", json=body(digest, packed(reports, 1)[299:]))
+        WebDriverWait(browser, AT_MOST).until(
+            lambda driver: "Round 1: closed, 300 reports" in driver.find_element(By.ID, "tasks").text
+        )
+    asked = [item["url"] for item in exchanged(browser)]
+    assert sum(f"{over.id}/rounds/1/estimates" in url for url in asked) == 1  # closed figures stay
+    assert sum(url.endswith(f"/v1/tasks/{over.id}/estimates") for url in asked) == 1
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("kind", ["labels", "panel"])
+def test_a_questionnaire_says_plainly_what_it_cannot_answer(
+    service: Process, browser: webdriver.Chrome, tmp_path: Path, kind: str
+) -> None:
+    made = label_task("tree", depth=2) if kind == "labels" else panel_task(2)
+    with service.client() as client:
+        client.post("/v1/tasks", content=made.document)
+        client.post(f"{path(made)}/open")
+        show(browser, f"{service.url}/t/{made.id}", PHONE)
+        until(browser, "Nothing was sent")
+        shown = browser.find_element(By.TAG_NAME, "main").text
+        for attribute in made.course.schema:
+            assert attribute.name in shown
+            assert attribute.values[0] in shown
+        browser.save_screenshot(str(tmp_path / f"{kind}.png"))
+        assert [item for item in exchanged(browser) if item["method"] != "GET"] == []
+        assert client.get(f"{path(made)}/arrivals").json() == {"people": 0}
+    assert complaints(browser) == []
 
 
 def test_pages_let_nothing_else_in(service: Process) -> None:

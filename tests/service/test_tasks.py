@@ -15,7 +15,8 @@ from sidelight.estimation.second_phase import FirstSums, learn_second_phase
 from sidelight.protocols import TwoPhase, make_protocol
 from sidelight.protocols.files import protocol_data
 from sidelight.service.canonical import canonical
-from sidelight.service.rounds import STATES, Round, check_step, first_round, read_round, second_round
+from sidelight.service.course import Earlier
+from sidelight.service.rounds import STATES, Round, check_step, first_round, read_round
 from sidelight.service.tally import Tally, add_rows, row_bytes, row_from
 from sidelight.service.task import Terms, read_task, task_from
 from sidelight.service.trail import Change, Entry, RoundState, check_trail, next_entry, replay
@@ -55,7 +56,7 @@ def test_what_is_left_out_gets_its_default() -> None:
         ({"rounds": 3}, "2, the phases of a two-phase design"),
         ({"colour": 1}, "there is no key 'colour'"),
         ({"terms": {"smallest_crowd": 0}}, "`smallest_crowd` must be a whole number of at least 1"),
-        ({"phases": None}, "either `protocol` or `phases`"),
+        ({"phases": None}, "exactly one of `protocol`, `phases`, `panel`, `labels`; it has none"),
     ],
 )
 def test_a_bad_task_is_refused_in_words(change: dict[str, object], said: str) -> None:
@@ -95,7 +96,7 @@ def test_a_second_phase_from_sums_is_the_one_from_reports(method: str, sizes: tu
     row = add_rows(tally.row(reports[:200]), tally.row(reports[200:]))
     assert len(row) == tally.size
     wanted = learn_second_phase(made.design, reports)
-    given = second_round(made, tally.first(row_from(row_bytes(row))), "0" * 64)
+    given = made.course.made(made.id, 2, [Earlier(tally.first(row_from(row_bytes(row))), "0" * 64)])
     assert protocol_data(given.protocol) == protocol_data(wanted.second)
     direct = FirstSums.of(made.design, reports)
     assert all(np.array_equal(direct.pairs[key], tally.first(row).pairs[key]) for key in direct.pairs)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from sidelight.foundation.modules import require
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
+    from sidelight.plan import Plan
+    from sidelight.protocols.protocol import Design
+    from sidelight.schema import Schema
     from sidelight.service.task import Task
 
 Folder = Annotated[Path, typer.Argument(help="The folder of the embedded store; made on first use.")]
@@ -81,14 +84,33 @@ class Terms:
 
     purpose: str = flag(None, "What the figures are for, in words that everyone reads.")
     contact: str = flag(None, "Whom to write to.")
-    rounds: int | None = flag(None, "How often it is asked [1; 2 for two phases].")
+    rounds: int | None = flag(None, "How often a protocol is asked [1]; other designs have their own number.")
     smallest_crowd: int = flag(100, "Figures of fewer people are shown to nobody.")
     retention_days: int | None = flag(None, "Days after publication until sums and ids are dropped.")
     most_reports: int | None = flag(None, "How many reports a round takes.")
     tokens: bool = flag(False, "Each report needs a one-time token.", "--tokens")
     keep_reports: bool = flag(False, "Keep the reports themselves.", "--keep-reports")
-    phases: str | None = flag(None, "Ask in two phases, 'corr-rr' or 'cond-rr', about the same attributes.")
-    epsilon: float | None = flag(None, "With --phases: the budget of a record.")
+    close_at: int | None = flag(None, "Close a round when it has so many reports, and open the next.")
+    close_after: int | None = flag(None, "Close a round so many seconds after it was opened; open the next.")
+
+
+@dataclass(frozen=True)
+class Courses:
+    """How a task goes on where it is more than one protocol."""
+
+    phases: str | None = flag(None, "Ask in two phases, 'corr-rr', 'cond-rr' or 'pairs'.")
+    epsilon: float | None = flag(None, "With --phases or --label: the budget.")
+    label: str | None = flag(None, "Learn a model of this attribute from the others.")
+    model: str = flag("bayes", "With --label: 'bayes' or 'tree', which is grown in rounds.")
+    depth: int = flag(3, "With --model tree: its depth, and its number of rounds.")
+    protocol: str = flag("khr", "With --label: 'khr', 'basic' or 'labeldp'.")
+    secret: str = flag("both", "With --label: 'both', or 'label' where the attributes are public.")
+    omega: str = flag("1", "With --label: what no value's weight exceeds, or 'learnt' in a round before.")
+    division: str = flag("none", "Of a panel: what rounds divide, 'people', 'budget' or 'none'.")
+    epoch: int | None = flag(None, "Of a panel: how many rounds a kept response lasts [all].")
+    follow_changes: bool = flag(
+        False, "Of a panel: report new values within an epoch too.", "--follow-changes"
+    )
 
 
 DesignFile = Annotated[Path, typer.Argument(help="A plan or a protocol (.toml or .json).")]
@@ -97,37 +119,93 @@ Output = Annotated[Path, typer.Option("-o", "--output", help="Write the task to 
 
 @app.command("task")
 @grouped(project=False)
-def make_task(*, design: DesignFile, output: Output, terms: Terms, force: Force = False) -> None:
-    """Write a task from a plan or a protocol: what is posted to a service."""
+def make_task(
+    *, design: DesignFile, output: Output, terms: Terms, courses: Courses, force: Force = False
+) -> None:
+    """Write a task from a plan or a protocol: what is posted to a service.
+
+    A plan whose `times` are above 1 is a panel. With --phases or --label the file says which attributes
+    there are.
+    """
     check_writable(output, (".json",), sources=(design,), force=force)
-    made = _task(design, terms)
+    made = _task(design, terms, courses)
     write_atomically(output, lambda place: place.write_bytes(made.document), replace=force)
-    say(f"The task {made.id} is in {output}; each person spends at most {made.epsilon:g}.")
+    say(
+        f"The task {made.id} is in {output}; it has {made.rounds} round{'s' * (made.rounds > 1)}, and each "
+        f"person spends at most {made.epsilon:g}."
+    )
 
 
-def _task(design: Path, terms: Terms) -> Task:
-    from sidelight.foundation.strict import read_data
-    from sidelight.plan import Plan
-    from sidelight.protocols.direct import planned
-    from sidelight.protocols.files import protocol_from
-    from sidelight.protocols.protocol import Design
-    from sidelight.protocols.two_phase import TwoPhase
-    from sidelight.service.task import Task
+def _task(path: Path, terms: Terms, courses: Courses) -> Task:
+    from sidelight.service.course import course_of
+    from sidelight.service.task import Pace, Task
     from sidelight.service.task import Terms as Conditions
 
     if not terms.purpose or not terms.contact:
         raise InputError("a task needs --purpose and --contact: everyone who is asked reads them.")
-    data = read_data(design)
-    asked: Design = planned(Plan.read(design)) if "release" in data else protocol_from(data, str(design))
+    design = _design(path, courses)
     conditions = Conditions(
         terms.smallest_crowd, terms.retention_days, terms.most_reports, terms.tokens, terms.keep_reports
     )
-    if (terms.phases is None) != (terms.epsilon is None):
-        raise InputError("--phases and --epsilon go together; give both, or leave both out.")
-    if terms.phases is not None and terms.epsilon is not None:
-        asked = TwoPhase(asked.schema, terms.epsilon, terms.phases)  # type: ignore[arg-type]
-    rounds = terms.rounds or (1 if asked.two_phase is None else 2)
-    return Task(asked, terms.purpose, terms.contact, rounds, conditions)
+    timed = (terms.close_at, terms.close_after)
+    pace = None if timed == (None, None) else Pace(*timed)
+    rounds = terms.rounds or course_of(design, 1).rounds
+    return Task(design, terms.purpose, terms.contact, rounds, conditions, pace)
+
+
+def _design(path: Path, courses: Courses) -> Design:
+    """Return how a task collects what a plan or a protocol names."""
+    from sidelight.foundation.strict import read_data
+    from sidelight.plan import Plan
+    from sidelight.protocols.direct import planned
+    from sidelight.protocols.files import protocol_from
+    from sidelight.protocols.panel import Panel
+    from sidelight.protocols.two_phase import TwoPhase
+    from sidelight.service.panels import PanelDesign
+
+    chosen = courses.phases is not None, courses.label is not None
+    if all(chosen):
+        raise InputError("--phases and --label are two designs; leave one out.")
+    if any(chosen) != (courses.epsilon is not None):
+        raise InputError("--phases or --label and --epsilon go together; give both, or leave both out.")
+    data = read_data(path)
+    plan = Plan.read(path) if "release" in data else None
+    options: Any = courses.division, courses.epoch, courses.follow_changes
+    if plan is not None and not any(chosen) and any(release.times > 1 for release in plan.releases):
+        return PanelDesign(Panel(plan, *options))
+    if options != ("none", None, False):
+        raise InputError(
+            "--division, --epoch and --follow-changes are of a panel: a plan with `times` above 1."
+        )
+    asked: Design = protocol_from(data, str(path)) if plan is None else planned(_once(plan))
+    if courses.phases is not None and courses.epsilon is not None:
+        return TwoPhase(asked.schema, courses.epsilon, courses.phases)  # type: ignore[arg-type]
+    return asked if courses.label is None else _label_design(asked.schema, courses)
+
+
+def _once(plan: Plan) -> Plan:
+    """Return a plan of which only the attributes count, asked once."""
+    return replace(plan, releases=tuple(replace(release, times=1) for release in plan.releases))
+
+
+def _label_design(schema: Schema, courses: Courses) -> Design:
+    from sidelight.foundation.errors import invalid, unknown
+    from sidelight.labels import LabelSettings
+    from sidelight.service.label_design import LabelDesign
+
+    label: Any = courses.label
+    if label not in schema:
+        raise unknown("attribute", label, schema.names)
+    ordered = schema.select([*(name for name in schema.names if name != label), label])
+    omega: Any = courses.omega
+    if omega != "learnt":
+        try:
+            omega = float(omega)
+        except ValueError:
+            raise invalid("omega", "a number or 'learnt'", omega) from None
+    chosen: Any = courses
+    settings = LabelSettings(chosen.epsilon, chosen.protocol, omega, secret=chosen.secret)
+    return LabelDesign(ordered, chosen.model, settings, courses.depth)
 
 
 @app.command("key")

@@ -168,11 +168,21 @@ def estimate_rounds(
         confidence: of the intervals, each by itself.
         about: the frequencies among those who reported in a round ("collected"), or in their population.
     """
-    check_choice("about", about, ABOUT)
-    level = check_confidence(confidence)
     rounds = _by_round(reports)
     sums = {number: _added(items) for number, items in rounds.items()}
     stamps = {number: _stamp(items[0]) for number, items in rounds.items()}
+    return estimate_round_sums(sums, stamps, confidence=confidence, about=about)
+
+
+def estimate_round_sums(
+    sums: Mapping[int, RecordSums], stamps: Mapping[int, PanelRound], *, confidence: float = 0.95,
+    about: About = "collected",
+) -> RoundEstimates:  # fmt: skip
+    """Estimate as `estimate_rounds` does, from the sums of each round and what is known of its people."""
+    check_choice("about", about, ABOUT)
+    level = check_confidence(confidence)
+    if not sums:
+        raise InputError("there are no rounds to estimate from.")
     last = stamps[max(stamps)]
     known = _asked(sums)
     series = {

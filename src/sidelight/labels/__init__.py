@@ -11,7 +11,8 @@ from sidelight.labels.omega import best_width as best_width, chosen_width as cho
 from sidelight.labels.omega import heads_variance as heads_variance, joint_confidence as joint_confidence
 from sidelight.labels.omega import learn_omegas as learn_omegas, omegas_from_public as omegas_from_public
 from sidelight.labels.omega import published_width as published_width, sample_response as sample_response
-from sidelight.labels.responses import AttributeReports as AttributeReports, BasicResponse as BasicResponse
+from sidelight.labels.responses import AttributeReports as AttributeReports, AttributeSums as AttributeSums
+from sidelight.labels.responses import AttributeTold as AttributeTold, BasicResponse as BasicResponse
 from sidelight.labels.responses import HeadsResponse as HeadsResponse, LabelOnlyResponse as LabelOnlyResponse
 from sidelight.labels.responses import LabelResponse as LabelResponse
 from sidelight.labels.value_response import ValueOnlyResponse as ValueOnlyResponse

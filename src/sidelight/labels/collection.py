@@ -226,7 +226,7 @@ def _learn(rows: LabelledRows, settings: LabelSettings, seed: int | None) -> Set
     samples = gather(rows[rest], responses, seed=seed, streams=("omega", "omega"))
     selection = SubsetSelection(rows.classes, settings.epsilon)
     noise = derive_seed(seed, "omega/label")
-    sample = LabelSample(selection, selection.randomise(rows.labels[about_label], seed=noise))
+    sample = LabelSample.of(selection, selection.randomise(rows.labels[about_label], seed=noise))
     omegas = learn_omegas(samples, sample, confidence=settings.confidence)
     return Settled(omegas, rows[np.sort(left)], tuple(samples))
 

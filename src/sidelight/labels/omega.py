@@ -24,7 +24,8 @@ from sidelight.belief.credal import Region, binomial_limit
 from sidelight.foundation.arrays import Array, Whole
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.labels.leakage import belief_curve, check_label_budget, check_omega, heaviest_sums, row_shares
-from sidelight.labels.responses import AttributeReports, HeadsResponse
+from sidelight.labels.responses import AttributeTold, HeadsResponse
+from sidelight.mechanisms.mechanism import Aggregate
 from sidelight.mechanisms.reports import Reports
 from sidelight.mechanisms.subset import SubsetSelection
 
@@ -131,11 +132,16 @@ class LabelSample:
     """What a share of the people sent about the label alone, by subset selection of it."""
 
     selection: SubsetSelection
-    reports: Reports
+    added: Aggregate
+
+    @classmethod
+    def of(cls, selection: SubsetSelection, reports: Reports) -> LabelSample:
+        """Add reports up."""
+        return cls(selection, selection.aggregate(reports))
 
 
 def learn_omegas(
-    samples: Sequence[AttributeReports], labels: LabelSample, *, confidence: float | None = 0.95
+    samples: Sequence[AttributeTold], labels: LabelSample, *, confidence: float | None = 0.95
 ) -> list[Omega]:
     """Return omega for each attribute from the reports of a share of the people.
 
@@ -143,7 +149,7 @@ def learn_omegas(
     that no figure of any attribute is below the truth; None for the published point estimate, below it about
     half of the time.
     """
-    people = len(labels.reports) + sum(len(sample.reports) for sample in samples)
+    people = labels.added.reports + sum(sample.count for sample in samples)
     source = f"learnt from {people} people"
     if confidence is None:
         return [Omega(_estimated_curve(sample), f"{source}, point estimate", 0.0) for sample in samples]
@@ -153,20 +159,20 @@ def learn_omegas(
     return [Omega(_upper_curve(sample, least, risk / len(samples)), source, confidence) for sample in samples]
 
 
-def _estimated_curve(sample: AttributeReports) -> Array:
+def _estimated_curve(sample: AttributeTold) -> Array:
     """Return omega(k) of the estimated joint, negative cells set to 0 (CLLDP, section 7.3)."""
     values = sample.response.values
-    if not len(sample.reports):
+    if not sample.count:
         return np.ones(values)
     joint = np.maximum(sample.joint(), 0.0)
     occurring = row_shares(joint.T[joint.sum(axis=0) > 0])
     return np.asarray(np.clip(heaviest_sums(occurring).max(axis=0), 1 / values, 1.0))
 
 
-def _upper_curve(sample: AttributeReports, least: Array, risk: float) -> Array:
+def _upper_curve(sample: AttributeTold, least: Array, risk: float) -> Array:
     """Return an upper limit of omega(k) for all k: the cells' upper limits over the labels' lower ones."""
-    response, people = sample.response, np.array(float(len(sample.reports)))
-    counts = response.aggregate(sample.reports).sums.astype(np.float64)
+    response, people = sample.response, np.array(float(sample.count))
+    counts = sample.added.sums.astype(np.float64)
     p, q = map(float, response.mechanism.mark_rates)
     cells = np.clip((binomial_limit(counts, people, risk / len(counts)) - q) / (p - q), 0.0, 1.0)
     ranked = heaviest_sums(cells.reshape(response.values, response.labels).T)
@@ -193,8 +199,8 @@ def hoped_curve(response: HeadsResponse, people: int, risk: float) -> Array:
 
 def _least_labels(sample: LabelSample, risk: float) -> Array:
     """Return lower limits of the labels' frequencies, shape (labels,)."""
-    people = np.array(float(len(sample.reports)))
-    others = people - sample.selection.aggregate(sample.reports).sums.astype(np.float64)
+    people = np.array(float(sample.added.reports))
+    others = people - sample.added.sums.astype(np.float64)
     p, q = map(float, sample.selection.mark_rates)
     lower = 1 - binomial_limit(others, people, risk / len(others))  # a limit of its complement from above
     return np.asarray(np.clip((lower - q) / (p - q), 0.0, 1.0))

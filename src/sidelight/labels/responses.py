@@ -337,8 +337,29 @@ class LabelOnlyResponse(LabelResponse):
         return reports.values[:, :1].astype(np.int64)
 
 
+class AttributeTold(ABC):
+    """What people told about one attribute and the label: all that a model is learnt from."""
+
+    attribute: int
+    response: LabelResponse
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many people told it."""
+
+    @property
+    @abstractmethod
+    def added(self) -> Aggregate:
+        """Their reports, added up."""
+
+    def joint(self) -> Array:
+        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
+        return self.response.joint(self.added)
+
+
 @dataclass(frozen=True, eq=False)
-class AttributeReports:
+class AttributeReports(AttributeTold):
     """The reports about one attribute and the label, by everyone who was dealt to it.
 
     In a simulation `people` says which row each report came from; None for a real collection.
@@ -349,6 +370,31 @@ class AttributeReports:
     reports: Reports
     people: Positions | None = None
 
-    def joint(self) -> Array:
-        """Return the unbiased estimate of the joint of the attribute and the label, (values, labels)."""
-        return self.response.joint(self.response.aggregate(self.reports))
+    @property
+    def count(self) -> int:
+        """How many reports there are."""
+        return len(self.reports)
+
+    @property
+    def added(self) -> Aggregate:
+        """The reports, added up."""
+        return self.response.aggregate(self.reports)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeSums(AttributeTold):
+    """The sums of such reports: what a server keeps that does not keep reports."""
+
+    attribute: int
+    response: LabelResponse
+    sums: Aggregate
+
+    @property
+    def count(self) -> int:
+        """How many reports were added up."""
+        return self.sums.reports
+
+    @property
+    def added(self) -> Aggregate:
+        """The sums themselves."""
+        return self.sums

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sidelight.foundation.arrays import Array, Whole, to_simplex
 from sidelight.foundation.errors import InputError, check_choice
 from sidelight.foundation.randomness import derive_seed
-from sidelight.labels import AttributeReports, LabelledRows, LabelResponse, LabelSettings
+from sidelight.labels import AttributeReports, AttributeTold, LabelledRows, LabelResponse, LabelSettings
 from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.statement import Statement, single_report_statement
 from sidelight.learning.tables import TableEstimate, shrunken_shares, shrunken_tables
@@ -92,7 +92,7 @@ class BayesFit:
 
 
 def bayes_from_reports(
-    reports: Sequence[AttributeReports], *, tables: TableRule = "shrunken", ordered: Sequence[bool] = ()
+    reports: Sequence[AttributeTold], *, tables: TableRule = "shrunken", ordered: Sequence[bool] = ()
 ) -> BayesModel:
     """Learn Naive Bayes from the reports of all attributes.
 
@@ -101,7 +101,7 @@ def bayes_from_reports(
     count by their precision; one that nobody reported on says nothing. "published" is CLLDP, Algorithm 3.
     """
     check_choice("tables", tables, TABLES)
-    if not any(len(part.reports) for part in reports):
+    if not any(part.count for part in reports):
         raise InputError("there are no reports to learn from; collect some first.")
     if tables == "published":
         return _published(reports)
@@ -125,15 +125,15 @@ class _Told:
     people: float
 
     @classmethod
-    def of(cls, parts: Sequence[AttributeReports]) -> _Told:
+    def of(cls, parts: Sequence[AttributeTold]) -> _Told:
         """Average the sets of reports on one attribute."""
-        sent = [part for part in parts if len(part.reports)]
+        sent = [part for part in parts if part.count]
         if not sent:
             response = parts[0].response
             return cls(response, np.zeros((response.values, response.labels)), 0.0)
-        weights = np.array([1 / part.response.total_variance(len(part.reports)) for part in sent])
+        weights = np.array([1 / part.response.total_variance(part.count) for part in sent])
         joint = np.tensordot(weights / weights.sum(), np.stack([part.joint() for part in sent]), 1)
-        most = max(sent, key=lambda part: len(part.reports)).response
+        most = max(sent, key=lambda part: part.count).response
         return cls(most, joint, float(weights.sum()) * most.total_variance(1))
 
     def estimate(self, prior: Array, ordered: bool) -> TableEstimate:
@@ -171,16 +171,16 @@ def _label_shares(told: Sequence[_Told]) -> Array:
     return np.asarray(shares / shares.sum())
 
 
-def _published(reports: Sequence[AttributeReports]) -> BayesModel:
+def _published(reports: Sequence[AttributeTold]) -> BayesModel:
     """Learn Naive Bayes as published (CLLDP, Algorithm 3, collector side).
 
     The labels' probabilities are the mean over attributes, weighted by how many reported; each attribute's
     joint is projected to the distributions with these labels, and a cell that came out as 0 gets the weight
     of one report.
     """
-    sent = [part for part in reports if len(part.reports)]
+    sent = [part for part in reports if part.count]
     joints = {part.attribute: part.joint() for part in sent}
-    people = np.array([len(part.reports) for part in sent], dtype=np.float64)
+    people = np.array([part.count for part in sent], dtype=np.float64)
     marginals = np.stack([joints[part.attribute].sum(axis=0) for part in sent])
     prior = _positive(to_simplex(people @ marginals / people.sum(), shift=False), float(people.sum()))
     tables = []
@@ -191,7 +191,7 @@ def _published(reports: Sequence[AttributeReports]) -> BayesModel:
         # The nearest joint whose labels have the given frequencies: each label's column on its own.
         columns = zip(joints[part.attribute].T, np.maximum(prior, _LEAST).tolist(), strict=True)
         cells = np.stack([to_simplex(column, weight, shift=False) for column, weight in columns])
-        tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(len(part.reports))))
+        tables.append(_positive(cells / cells.sum(axis=1, keepdims=True), float(part.count)))
     return BayesModel(prior, tuple(tables))
 
 

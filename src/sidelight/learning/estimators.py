@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.labels import (
-    AttributeReports,
+    AttributeTold,
     BudgetRule,
     LabelledRows,
     LabelResponse,
@@ -133,7 +133,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         return self._learnt(fitted.model, fitted.statement)
 
     def fit_reports(
-        self, reports: Sequence[AttributeReports], attributes: Sequence[Attribute], classes: ArrayLike
+        self, reports: Sequence[AttributeTold], attributes: Sequence[Attribute], classes: ArrayLike
     ) -> Self:
         """Learn from reports that were really collected, in the order of the attributes.
 

@@ -315,9 +315,9 @@ class _LearntFile(Strict):
     attributes: list[AttributeFile]
     statement: dict[str, bool | float | str | None]
     sentence: str
-    accuracy: float
+    accuracy: float | None
     interval: list[float]
-    control: float
+    control: float | None
     trained: int
     tested: int
     source: str

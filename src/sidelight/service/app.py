@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.strict import parsed_table
+from sidelight.service.advancing import keep_looking
 from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
 from sidelight.service.committing import Grouping
@@ -31,6 +32,7 @@ from sidelight.service.openapi import TASK_BODY, describe
 from sidelight.service.pages import add_pages
 from sidelight.service.problems import ProblemError, add_handlers, problem, status_of
 from sidelight.service.rates import Limits, Rates
+from sidelight.service.results import model, over_time
 from sidelight.service.store import Store, StoredRound
 from sidelight.service.stores import store_of
 from sidelight.service.task import task_from
@@ -79,9 +81,13 @@ def make_app(store: Store, limits: Limits | None = None, grouping: Grouping | No
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
         log_event("started")
-        retiring = asyncio.create_task(_retire_hourly(collector))
+        working = [
+            asyncio.create_task(_retire_hourly(collector)),
+            asyncio.create_task(keep_looking(collector, log_event)),
+        ]
         yield
-        retiring.cancel()
+        for item in working:
+            item.cancel()
         await collector.drain()
         await store.close()
         log_event("stopped")
@@ -173,6 +179,7 @@ def _add_operators(app: FastAPI, collector: Collector, limits: Limits) -> None:
     only = [Depends(_operator(collector))]
     _add_tasks(app, collector, limits, only)
     _add_figures(app, collector, only)
+    _add_results(app, collector, only)
 
 
 def _operator(collector: Collector) -> Callable[..., Awaitable[None]]:
@@ -262,6 +269,22 @@ def _add_figures(app: FastAPI, collector: Collector, only: Sequence[params.Depen
         made = await export(collector, task, number, form)
         headers = {"Content-Disposition": f'attachment; filename="{made.name}"'}
         return Response(made.content, 200, headers, made.kind)
+
+
+def _add_results(app: FastAPI, collector: Collector, only: Sequence[params.Depends]) -> None:
+    """Add what all rounds of a task lead to."""
+
+    @app.get("/v1/tasks/{task}/estimates", tags=["operators"], dependencies=only)
+    async def get_over_time(task: TaskId, confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> Response:
+        """Return the figures of a panel over its rounds: levels, and changes from round to round."""
+        return _json(await over_time(collector, task, confidence))
+
+    @app.get("/v1/tasks/{task}/model", tags=["operators"], dependencies=only)
+    async def get_model(task: TaskId) -> Response:
+        """Return the model that a label collection led to, as a file that `read_model` reads."""
+        made = _json(await model(collector, task))
+        made.headers["Content-Disposition"] = f'attachment; filename="{task[:12]}-model.json"'
+        return made
 
 
 def _add_operations(app: FastAPI, collector: Collector, metrics: Metrics) -> None:

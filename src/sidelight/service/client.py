@@ -6,7 +6,6 @@ sent, and the same bytes are sent again until the server has answered, whatever 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from base64 import b64encode
@@ -16,14 +15,13 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from sidelight.foundation.arrays import AnyCodes
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.modules import require
 from sidelight.foundation.strict import Strict, validated
-from sidelight.ledger import Charge, Ledger, Question
-from sidelight.protocols.protocol import Protocol
+from sidelight.ledger import Ledger, Question
+from sidelight.protocols.records import RecordReports
+from sidelight.service.answering import record_codes, record_question
 from sidelight.service.canonical import canonical, check_digest, parsed_document
 from sidelight.service.committing import ANSWERS
 from sidelight.service.rounds import Round, read_round
@@ -37,7 +35,6 @@ _AGAIN = (408, 425, 429)
 """The refusals after which the same upload may be taken."""
 _REFUSED = (400, 404, 409, 413, 415)
 """Those after which it never is."""
-_WORDS = 2.0**64
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Client:
         if number is None:
             return Offer(task, None, None)
         found = read_round(task, number, self._get(f"/v1/tasks/{name}/rounds/{number}"))
-        question = question_of(found)
+        question = task.course.question(found)
         self.ledger.check(question)
         return Offer(task, found, question)
 
@@ -128,8 +125,13 @@ class Client:
         offer = self.offer(name)
         if offer.round is None or offer.question is None:
             return None
-        found, codes = offer.round, codes_of(offer.task, record)
-        self.ledger.answer(offer.question, lambda _: upload_of(found, codes, token), self._send)
+        found, course = offer.round, offer.task.course
+        codes = record_codes(course.asked(found), record)
+        self.ledger.answer(
+            offer.question,
+            lambda memory: sent_as(found, course.report(found, codes, memory), token),
+            self._send,
+        )
         return self._answers.get(offer.question.key, "answered before")
 
     def resume(self) -> None:
@@ -137,16 +139,14 @@ class Client:
         self.ledger.resume(self._send)
 
     def _open_round(self, task: Task) -> int | None:
-        """Return the open round that this device takes part in; the lowest one."""
+        """Return the open round that this device takes part in: the lowest that it has not answered."""
         label = "the state of the task"
         data = parsed_document(self._get(f"/v1/tasks/{task.id}/state"), label)
         state = validated(_StateData, data, label)
         numbers = [item.round for item in state.rounds if item.state == "open"]
-        phased = task.design.two_phase
-        if phased is not None:
-            own = 1 if takes_first(self.ledger.person, task.id, phased.share) else 2
-            numbers = [number for number in numbers if number == own]
-        return numbers[0] if numbers else None
+        own = [n for n in numbers if task.course.takes_part(self.ledger.person, task.id, n)]
+        answered = {item.question.key for item in self.ledger.answers}
+        return next((n for n in own if (task.id, n) not in answered), own[-1] if own else None)
 
     def _get(self, path: str) -> bytes:
         try:
@@ -179,48 +179,19 @@ class Client:
         self.close()
 
 
-def takes_first(person: str, task: str, share: float) -> bool:
-    """Return whether a device takes part in the first of two phases: the same for ever, and its own secret.
-
-    The person's name in the ledger never leaves the device; whom it is drawn for nobody else can tell.
-    """
-    drawn = hashlib.sha256(f"{len(person)}:{person}{task}".encode()).digest()
-    return int.from_bytes(drawn[:8], "little") < share * _WORDS
-
-
 def question_of(found: Round) -> Question:
-    """Return what a round's report is charged with: the budget of a whole record."""
-    protocol: Protocol = found.protocol
-    if protocol.delta:
-        raise InputError(
-            f"the protocol {protocol.name!r} keeps its budget but for a probability of {protocol.delta:g}; a "
-            "ledger counts pure budgets only."
-        )
-    names = ", ".join(protocol.schema.names)
-    return Question(found.task, found.number, (Charge.of(names, protocol.name, protocol.epsilon),))
-
-
-def codes_of(task: Task, record: Mapping[str, str | int]) -> AnyCodes:
-    """Return a record as one row of codes, or raise if it is none of the task's."""
-    schema = task.design.schema
-    if not isinstance(record, Mapping) or set(record) != set(schema.names):
-        given = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
-        raise InputError(f"`record` must have a value for {', '.join(schema.names)}, got {given}.")
-    codes = []
-    for attribute in schema:
-        value = record[attribute.name]
-        if isinstance(value, str):
-            codes.append(attribute.code(value))
-        elif isinstance(value, int) and not isinstance(value, bool) and 0 <= value < attribute.size:
-            codes.append(value)
-        else:
-            raise invalid(attribute.name, f"a label, or a code from 0 to {attribute.size - 1}", value)
-    return np.array([codes], dtype=np.uint16)
+    """Return what the report of a round is charged with where it is a whole record's."""
+    return record_question(found.task, found.number, found.protocol)
 
 
 def upload_of(found: Round, codes: AnyCodes, token: str | None = None) -> bytes:
-    """Return the upload of one person's report, with secure noise and a random id, to the byte."""
-    (payload,) = Wire(found.protocol).pack(found.protocol.randomise(codes))
+    """Return the upload of one person's record, with secure noise and a random id, to the byte."""
+    return sent_as(found, found.protocol.randomise(codes), token)
+
+
+def sent_as(found: Round, reports: RecordReports, token: str | None = None) -> bytes:
+    """Return the upload of one person's report, with a random id, to the byte."""
+    (payload,) = Wire(found.protocol).pack(reports)
     report: dict[str, Any] = {
         "id": b64encode(os.urandom(16)).decode(), "report": b64encode(payload).decode(),
         **({} if token is None else {"token": token}),

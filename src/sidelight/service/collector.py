@@ -20,9 +20,10 @@ from sidelight.foundation.errors import InputError, check_whole
 from sidelight.protocols.records import RecordSums
 from sidelight.service.canonical import canonical, check_digest, digest_of, is_digest
 from sidelight.service.committing import ANSWERS, Answer, Committer, Grouping
+from sidelight.service.course import Earlier
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
 from sidelight.service.figures import check_crowd, figures
-from sidelight.service.rounds import Round, State, check_step, first_round, read_round, second_round
+from sidelight.service.rounds import Round, State, check_step, read_round
 from sidelight.service.store import ID_BYTES, Step, Store, StoredRound, Submission
 from sidelight.service.tally import Tally, row_digest
 from sidelight.service.task import Task, read_task
@@ -77,6 +78,11 @@ class Collector:
         self._asked: dict[tuple[str, int], Asked] = {}
         self._committers: dict[int, Committer] = {}
 
+    @property
+    def now(self) -> int:
+        """The time in whole seconds."""
+        return self._clock()
+
     async def make(self, task: Task, by: str = "") -> bool:
         """Keep a task; False if it was there already: its id says that it is the same.
 
@@ -112,12 +118,14 @@ class Collector:
         return self._asked[name, number]
 
     async def open(self, name: str, number: int, by: str = "") -> StoredRound:
-        """Open a round; a second phase is computed from the sums of the first, which must be closed."""
+        """Open a round; what it learns from earlier ones is computed from their sums: they must be closed."""
         task = await self.task(name)
         found = await self.stored(name, number)
         if found.state != "draft":
             self._follows(found, "open")
             return found
+        if task.course.in_order and number > 1 and (await self.stored(name, number - 1)).state == "draft":
+            raise ConflictError(f"round {number - 1} is a draft; the rounds of a panel are opened in order.")
         made = await self._computed(task, number)
         cells = Tally.of(task, made).size
 
@@ -131,18 +139,23 @@ class Collector:
         return await self.store.change(name, number, self._clock(), decide)
 
     async def _computed(self, task: Task, number: int) -> Round:
-        if not task.learns_from(number):
-            return first_round(task, number)
-        earlier = await self.stored(task.id, 1)
-        if earlier.state in ("draft", "open"):
-            raise ConflictError(
-                f"round {number} is computed from the sums of round 1, which is {earlier.state}; close that."
-            )
-        row = await self._row(earlier)
-        tally = (await self.asked(task.id, 1)).tally
-        check_crowd(task, [tally.sums(row)])  # everybody will read what is learnt from them
-        first = tally.first(row)
-        return await asyncio.to_thread(second_round, task, first, row_digest(row))
+        earlier = []
+        for before in task.learns_from(number):
+            found = await self.stored(task.id, before)
+            if found.state in ("draft", "open"):
+                raise ConflictError(
+                    f"round {number} is computed from the sums of round {before}, which is {found.state}; "
+                    "close that."
+                )
+            earlier.append(await self.left(task, found))
+        return await asyncio.to_thread(task.course.made, task.id, number, earlier)
+
+    async def left(self, task: Task, found: StoredRound) -> Earlier:
+        """Return what a closed round left; refused below the smallest crowd."""
+        row = await self._row(found)
+        told = (await self.asked(task.id, found.number)).tally.first(row)
+        check_crowd(task, [told.sums])  # everybody will read what is learnt from them
+        return Earlier(told, row_digest(row))
 
     async def close(self, name: str, number: int, by: str = "") -> StoredRound:
         """Close a round: nothing is counted in it any more."""
@@ -292,7 +305,10 @@ class Collector:
     async def _figures(self, name: str, number: int, estimator: str, confidence: float) -> Mapping[str, Any]:
         task = await self.task(name)
         await self.stored(name, number)
-        parts = [await self.sums(name, earlier) for earlier in task.read_together(number)]
+        parts = []
+        for earlier in task.read_together(number):
+            row = await self._row(await self.stored(name, earlier))
+            parts.append((await self.asked(name, earlier)).tally.first(row))
         said = await asyncio.to_thread(figures, task, parts, estimator, confidence)
         return {"task": name, "round": number, **said}
 

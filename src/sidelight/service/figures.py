@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sidelight.estimation.estimates import Estimator, estimate
 from sidelight.estimation.influence import influence
@@ -12,7 +12,10 @@ from sidelight.foundation.errors import check_choice
 from sidelight.foundation.files import json_number
 from sidelight.protocols.records import RecordSums
 from sidelight.service.errors import NotShownError
-from sidelight.service.task import Task
+
+if TYPE_CHECKING:
+    from sidelight.estimation.second_phase import FirstSums
+    from sidelight.service.task import Task
 
 FIGURES = ("best", "inversion", "simplex", "shrinkage", "published")
 """The estimators that sums are enough for."""
@@ -29,15 +32,22 @@ def check_crowd(task: Task, parts: Sequence[RecordSums]) -> None:
 
 
 def figures(
-    task: Task, parts: Sequence[RecordSums], estimator: str = "best", confidence: float = 0.95
+    task: Task, parts: Sequence[FirstSums], estimator: str = "best", confidence: float = 0.95
 ) -> Mapping[str, Any]:
-    """Return the estimates of a round as plain data; refused below the smallest crowd.
+    """Return what is shown of a round as plain data; refused below the smallest crowd."""
+    check_choice("estimator", estimator, FIGURES)
+    check_crowd(task, [part.sums for part in parts])
+    return task.course.figures(parts, estimator, confidence)
+
+
+def record_figures(
+    parts: Sequence[RecordSums], estimator: str = "best", confidence: float = 0.95
+) -> dict[str, Any]:
+    """Return the estimates of whole records' reports as plain data.
 
     Each value's `forged` says how far the unbiased estimate moves, at most, for each report in a hundred that
     is forged.
     """
-    check_choice("estimator", estimator, FIGURES)
-    check_crowd(task, parts)
     chosen: Estimator = estimator  # type: ignore[assignment]
     said: dict[str, Any] = json.loads(estimate(parts, estimator=chosen, confidence=confidence).to_json())
     said.pop("is_simulation")

@@ -1,7 +1,8 @@
 """Rounds: one question to people, from draft to open to closed to published, and never back.
 
-A round gets its document when it is opened. Of a second phase the document holds what was learnt from the
-first one's sums, with their digest, so that everybody can see what it was computed from.
+A round gets its document when it is opened. Of a second phase, or of a round of a label collection, the
+document holds what was learnt from the sums of earlier rounds, with their digest, so that everybody can see
+what it was computed from.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sidelight.estimation.second_phase import FirstSums, second_phase_from
-from sidelight.foundation.errors import InputError
+from sidelight.foundation.errors import InputError, naming
 from sidelight.foundation.strict import Strict, versioned
 from sidelight.protocols.files import protocol_data, protocol_from
 from sidelight.protocols.protocol import Protocol
-from sidelight.protocols.records import check_same
-from sidelight.protocols.two_phase import SecondPhase
 from sidelight.service.canonical import canonical, digest_of, parsed_document
-from sidelight.service.task import Task
+from sidelight.service.label_basis import Basis, BasisFile
+
+if TYPE_CHECKING:
+    from sidelight.service.task import Task
 
 ROUND_VERSION = 1
 State = Literal["draft", "open", "closed", "published"]
@@ -57,21 +58,24 @@ class Round:
         number: from 1.
         protocol: what makes and adds up reports.
         learnt: what the protocol was learnt from; None where the task says it.
+        basis: what the questions of a label collection rest on; None for every other task.
     """
 
     task: str
     number: int
     protocol: Protocol
     learnt: Learnt | None = None
+    basis: Basis | None = None
 
     @cached_property
     def document(self) -> bytes:
         """The round as canonical JSON."""
         learnt = None if self.learnt is None else vars(self.learnt)
+        labels = {} if self.basis is None else {"labels": self.basis.to_data()}
         return canonical(
             {
                 "version": ROUND_VERSION, "task": self.task, "round": self.number,
-                "protocol": protocol_data(self.protocol), "learnt": learnt,
+                "protocol": protocol_data(self.protocol), "learnt": learnt, **labels,
             }
         )  # fmt: skip
 
@@ -92,22 +96,14 @@ class _RoundFile(Strict):
     round: int
     protocol: dict[str, Any]
     learnt: _LearntFile | None
+    labels: BasisFile | None = None
 
 
 def first_round(task: Task, number: int) -> Round:
     """Return a round whose protocol the task says."""
     if task.learns_from(task.check_number(number)):
         raise InputError(f"round {number} is computed from the sums of an earlier one; close that first.")
-    return Round(task.id, number, task.design.first)
-
-
-def second_round(task: Task, first: FirstSums, digest: str) -> Round:
-    """Return the second phase, learnt from the sums of the first, which have this digest."""
-    phased = task.design.two_phase
-    if phased is None:
-        raise InputError("the task has no second phase; it is one protocol.")
-    parameters = second_phase_from(phased, first)
-    return Round(task.id, 2, parameters.second, Learnt(parameters.reports, digest))
+    return task.course.made(task.id, number, ())
 
 
 def read_round(task: Task, number: int, document: bytes, digest: str | None = None) -> Round:
@@ -117,15 +113,12 @@ def read_round(task: Task, number: int, document: bytes, digest: str | None = No
     if (parsed.task, parsed.round) != (task.id, number):
         raise InputError(f"{label} is of another task or round, {parsed.task} and {parsed.round}.")
     learnt = None if parsed.learnt is None else Learnt(**dict(parsed.learnt))
-    made = Round(task.id, task.check_number(number), protocol_from(parsed.protocol, label), learnt)
+    with naming(label):
+        basis = None if parsed.labels is None else parsed.labels.made()
+    made = Round(task.id, task.check_number(number), protocol_from(parsed.protocol, label), learnt, basis)
     if made.document != document:
         raise InputError(f"{label} is not written as it must be: sorted keys, no spaces, nothing left out.")
-    phased = task.design.two_phase
-    if phased is not None and number == 2:
-        reports = 0 if learnt is None else learnt.reports
-        SecondPhase.of(phased, made.protocol, reports)
-    else:
-        check_same(task.design.first, made.protocol)
+    task.course.check(made)
     return made
 
 

@@ -2,26 +2,27 @@
 
     row = people, reports of each part, sums of each part, counts of pairs
 
-Counts of pairs are there in the first of two phases, where the second is learnt from them. Rows add up in any
-order, in any number of shards, without rounding.
+Counts of pairs are there where something is learnt from them: a second phase from the first, a model from
+true values with randomised labels. Rows add up in any order, in any number of shards, without rounding.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
-from sidelight.estimation.second_phase import FirstSums, count_pairs, needs_pairs
+from sidelight.estimation.second_phase import FirstSums
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.mechanisms import Aggregate
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports, RecordSums
 from sidelight.service.canonical import digest_of
+from sidelight.service.course import Pair, PairCounts
 from sidelight.service.rounds import Round
 from sidelight.service.task import Task
 
@@ -33,25 +34,20 @@ class Tally:
     """How the reports of a round are added up: by its protocol, with counts of pairs or without."""
 
     protocol: Protocol
-    has_pairs: bool = False
+    pairs: PairCounts | None = None
 
     @classmethod
     def of(cls, task: Task, round_: Round) -> Tally:
         """Return how a round of a task is added up."""
-        phased = task.design.two_phase
-        return cls(round_.protocol, phased is not None and round_.number == 1 and needs_pairs(phased))
+        return cls(round_.protocol, task.course.pairs(round_.number))
 
     @cached_property
     def _shapes(self) -> tuple[Aggregate, ...]:
         return self.protocol.nobody().aggregate().parts
 
     @cached_property
-    def _pairs(self) -> dict[tuple[str, str], tuple[int, int]]:
-        schema = self.protocol.schema
-        if not self.has_pairs:
-            return {}
-        sizes = dict(zip(schema.names, schema.sizes, strict=True))
-        return {(a, b): (sizes[a], sizes[b]) for a, b in combinations(schema.names, 2)}
+    def _pairs(self) -> Mapping[Pair, tuple[int, int]]:
+        return {} if self.pairs is None else self.pairs.shapes
 
     @cached_property
     def size(self) -> int:
@@ -63,7 +59,7 @@ class Tally:
         """Return the row of some reports."""
         sums = reports.aggregate()
         heads = [sums.people, *(part.reports for part in sums.parts)]
-        pairs = count_pairs(reports).values() if self.has_pairs else ()
+        pairs = () if self.pairs is None else self.pairs.count(reports).values()
         cells = [*(part.sums for part in sums.parts), *pairs]
         return np.concatenate([np.array(heads, dtype=np.int64), *(cell.reshape(-1) for cell in cells)])
 
@@ -85,7 +81,7 @@ class Tally:
     def first(self, row: Whole) -> FirstSums:
         """Return what the second phase is learnt from."""
         pairs, place = {}, self.size
-        for key, shape in reversed(self._pairs.items()):
+        for key, shape in reversed(list(self._pairs.items())):
             place -= math.prod(shape)
             pairs[key] = row[place : place + math.prod(shape)].reshape(shape).copy()
         return FirstSums(self.sums(row), dict(reversed(pairs.items())))

@@ -2,7 +2,7 @@
 
 A task is a document; its id is the SHA-256 of its bytes. It says everything that a person's device must know
 before it answers: the design with its budgets, the smallest crowd that figures are shown of, how long
-anything is kept. What is learnt on the way (a second phase) is in the documents of its rounds.
+anything is kept. What is learnt on the way (a second phase, a tree) is in the documents of its rounds.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sidelight.foundation.errors import InputError, check_is, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_is, check_whole, invalid, naming
 from sidelight.foundation.strict import Strict, validated, versioned
-from sidelight.protocols.files import (
-    AttributeFile,
-    attribute_data,
-    attribute_from,
-    protocol_data,
-    protocol_from,
-)
-from sidelight.protocols.protocol import Design, Protocol
+from sidelight.protocols.files import AttributeFile, attribute_from, protocol_from
+from sidelight.protocols.protocol import Design
 from sidelight.protocols.two_phase import DesignFile, TwoPhase
 from sidelight.schema import Schema
 from sidelight.service.canonical import canonical, digest_of, parsed_document
+from sidelight.service.course import Course, course_of
+from sidelight.service.label_design import LabelsFile
+from sidelight.service.panels import PanelFile
 
 TASK_VERSION = 1
 MOST_ROUNDS = 10_000
@@ -63,15 +60,40 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """When the service closes a round by itself, and opens the next: at the first of these that comes.
+
+    Attributes:
+        reports: when the round has so many; None for any number.
+        seconds: so long after it was opened, if the smallest crowd is there; None for ever.
+    """
+
+    reports: int | None = None
+    seconds: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.reports is None and self.seconds is None:
+            raise InputError(
+                "a pace needs `reports` or `seconds`; leave it out, and an operator closes rounds."
+            )
+        if self.reports is not None:
+            check_whole("reports", self.reports, at_least=1, at_most=MOST_PEOPLE)
+        if self.seconds is not None:
+            check_whole("seconds", self.seconds, at_least=1, at_most=MOST_PEOPLE)
+
+
+@dataclass(frozen=True)
 class Task:
     """A collection: a design, a purpose in words, whom to ask about it, and its terms.
 
     Attributes:
-        design: a protocol, asked in each of the rounds, or a two-phase design, whose phases are its rounds.
+        design: a protocol, asked in each of the rounds, a two-phase design, whose phases are its rounds, a
+            `PanelDesign` or a `LabelDesign`.
         purpose: what the figures are for, in words that every participant reads.
         contact: whom to write to.
-        rounds: how often a protocol is asked, each time with fresh noise; 2 for a two-phase design.
+        rounds: how often a protocol is asked, each time with fresh noise; every other design has its own.
         terms: of the collection.
+        pace: when rounds go on by themselves; None where an operator closes them.
     """
 
     design: Design
@@ -79,6 +101,7 @@ class Task:
     contact: str
     rounds: int = 1
     terms: Terms = field(default_factory=Terms)
+    pace: Pace | None = None
 
     def __post_init__(self) -> None:
         check_is("design", self.design, Design, "make_protocol makes one.")
@@ -86,23 +109,25 @@ class Task:
             if not isinstance(text, str) or not text.strip() or len(text) > MOST_TEXT:
                 raise invalid(name, f"a text of 1 to {MOST_TEXT} characters", text)
         check_whole("rounds", self.rounds, at_least=1, at_most=MOST_ROUNDS)
-        if self.design.two_phase is not None and self.rounds != 2:
-            raise invalid("rounds", "2, the phases of a two-phase design", self.rounds)
+        if self.rounds != self.course.rounds:
+            raise invalid("rounds", f"{self.course.rounds}, {self.course.counted}", self.rounds)
+        if self.pace is not None and (self.pace.reports or MOST_PEOPLE) < self.terms.smallest_crowd:
+            wanted = f"at least the smallest crowd, {self.terms.smallest_crowd}"
+            raise invalid("reports of the pace", wanted, self.pace.reports)
+
+    @cached_property
+    def course(self) -> Course:
+        """How its rounds follow each other."""
+        return course_of(self.design, self.rounds)
 
     @cached_property
     def document(self) -> bytes:
         """The task as canonical JSON."""
-        phased = self.design.two_phase
-        asked: dict[str, Any]
-        if phased is None:
-            asked = {"protocol": protocol_data(self.design.first)}
-        else:
-            attributes = [attribute_data(attribute) for attribute in phased.schema]
-            asked = {"phases": {**phased.to_data(), "attribute": attributes}}
+        pace = {} if self.pace is None else {"pace": vars(self.pace)}
         return canonical(
             {
                 "version": TASK_VERSION, "purpose": self.purpose, "contact": self.contact,
-                "rounds": self.rounds, "terms": vars(self.terms), **asked,
+                "rounds": self.rounds, "terms": vars(self.terms), **pace, **self.course.stated(),
             }
         )  # fmt: skip
 
@@ -113,9 +138,8 @@ class Task:
 
     @property
     def epsilon(self) -> float:
-        """What one person's answers spend at most; who answers one of two phases leaves out the other."""
-        each = self.design.first.epsilon
-        return each if self.design.two_phase is not None else self.rounds * each
+        """What one person's answers spend at most."""
+        return self.course.epsilon
 
     def check_number(self, number: int) -> int:
         """Return a round's number, or raise if there is no such round."""
@@ -123,11 +147,11 @@ class Task:
 
     def learns_from(self, number: int) -> tuple[int, ...]:
         """Return the rounds whose sums a round's document is computed from."""
-        return (1,) if self.design.two_phase is not None and number == 2 else ()
+        return self.course.learns_from(number)
 
     def read_together(self, number: int) -> tuple[int, ...]:
         """Return the rounds whose sums are estimated from together, up to this one."""
-        return tuple(range(1, number + 1)) if self.design.two_phase is not None else (number,)
+        return self.course.read_together(number)
 
 
 class _TermsFile(Strict):
@@ -141,6 +165,16 @@ class _TermsFile(Strict):
 class _PhasesFile(DesignFile):
     attribute: list[AttributeFile]
 
+    def made(self) -> Design:
+        data = dict(self)
+        attributes = data.pop("attribute")
+        return TwoPhase(Schema(tuple(map(attribute_from, attributes))), **data)
+
+
+class _PaceFile(Strict):
+    reports: int | None = None
+    seconds: int | None = None
+
 
 class _TaskFile(Strict):
     version: Literal[1]
@@ -148,21 +182,30 @@ class _TaskFile(Strict):
     contact: str
     rounds: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] | None = None
     terms: _TermsFile = Field(default_factory=_TermsFile)
+    pace: _PaceFile | None = None
     protocol: dict[str, Any] | None = None
     phases: _PhasesFile | None = None
+    panel: PanelFile | None = None
+    labels: LabelsFile | None = None
+
+
+_DESIGNS = ("protocol", "phases", "panel", "labels")
 
 
 def task_from(data: Mapping[str, Any], label: str = "the task") -> Task:
     """Return the task that plain data describe; what is left out gets its default."""
     parsed = versioned(_TaskFile, data, label, TASK_VERSION, "task")
-    if (parsed.protocol is None) == (parsed.phases is None):
-        raise InputError(f"{label} must have either `protocol` or `phases`; give one of them.")
-    design = _design(parsed, label)
-    rounds = parsed.rounds if parsed.rounds is not None else 1 if design.two_phase is None else 2
-    try:
-        return Task(design, parsed.purpose, parsed.contact, rounds, Terms(**dict(parsed.terms)))
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
+    stated = {name: part for name, part in dict(parsed).items() if name in _DESIGNS and part is not None}
+    if len(stated) != 1:
+        named = ", ".join(f"`{name}`" for name in _DESIGNS)
+        raise InputError(f"{label} must have exactly one of {named}; it has {', '.join(stated) or 'none'}.")
+    ((name, part),) = stated.items()
+    with naming(f"{label}: {name}"):
+        design = protocol_from(part, "the protocol") if name == "protocol" else part.made()
+    rounds = parsed.rounds if parsed.rounds is not None else course_of(design, 1).rounds
+    with naming(label):
+        pace = None if parsed.pace is None else Pace(**dict(parsed.pace))
+        return Task(design, parsed.purpose, parsed.contact, rounds, Terms(**dict(parsed.terms)), pace)
 
 
 def read_task(document: bytes, digest: str | None = None) -> Task:
@@ -171,18 +214,6 @@ def read_task(document: bytes, digest: str | None = None) -> Task:
     if task.document != document:
         raise InputError("the task is not written as it must be: sorted keys, no spaces, nothing left out.")
     return task
-
-
-def _design(parsed: _TaskFile, label: str) -> Design:
-    if parsed.phases is None:
-        made: Protocol = protocol_from(parsed.protocol or {}, f"{label}: protocol")
-        return made
-    data = dict(parsed.phases)
-    attributes = data.pop("attribute")
-    try:
-        return TwoPhase(Schema(tuple(map(attribute_from, attributes))), **data)
-    except InputError as error:
-        raise InputError(f"{label}: phases: {error}") from None
 
 
 def validated_terms(data: Mapping[str, Any]) -> Terms:

@@ -45,8 +45,26 @@ function promise(round, task, left) {
   $("promises").replaceChildren(...lines.map((line) => element("li", line)));
 }
 
-function choices(attribute, index) {
-  const group = element("fieldset", null);
+/** What a task asks that this page cannot answer: shown, and said plainly; nothing is sent. */
+async function explain(id, error) {
+  const answer = await fetch(`/v1/tasks/${id}`, { credentials: "omit" });
+  const task = answer.ok ? await answer.json() : {};
+  const asked = task.labels === undefined ? task.panel?.plan.release.map((item) => ({ ...item, name: item.attribute })) : [...task.labels.attribute, task.labels.label];
+  if (asked === undefined) throw error;
+  describe({ ...task, id });
+  const last = task.labels === undefined ? "" : ` A model of ${task.labels.label.name} is learnt from the others.`;
+  $("promises").replaceChildren(element("li", `It asks for ${asked.map(({ name }) => name).join(", ")}.${last}`));
+  $("questions").replaceChildren(...asked.map((attribute, index) => choices(attribute, index, true)));
+  $("form").querySelector("button").hidden = true;
+  $("form").hidden = false;
+  const kind = task.labels === undefined ? "a panel, whose devices remember their responses" : "a label collection";
+  $("privacy").nextElementSibling.textContent = "Nothing: what is shown here cannot be answered from this page.";
+  $("form").before($("status"));
+  say(`This is ${kind}. This page cannot make its reports; the Python client (sidelight.Client) can. Nothing was sent.`);
+}
+
+function choices(attribute, index, isShownOnly = false) {
+  const group = element("fieldset", null, isShownOnly === true ? { disabled: "" } : {});
   group.append(element("legend", attribute.name));
   attribute.values.forEach((value, code) => {
     const id = `q${index}-${code}`;
@@ -114,7 +132,7 @@ async function shown(client, ledger, round) {
     return;
   }
   ledger.check(question);
-  $("questions").replaceChildren(...round.protocol.schema.map(choices));
+  $("questions").replaceChildren(...round.protocol.schema.map((attribute, index) => choices(attribute, index)));
   $("form").hidden = false;
   say("");
   $("form").onsubmit = (event) => {
@@ -129,7 +147,9 @@ await guarded(async () => {
   const client = new Client(location.origin, ledger);
   // What a person has not agreed to send stays here.
   if (ledger.pending.length > 0 && ledger.pending.every(({ state }) => state === "sent")) await client.resume();
-  const task = await client.task(location.pathname.split("/").at(-1));
+  const id = location.pathname.split("/").at(-1);
+  const task = await client.task(id).catch((error) => explain(id, error));
+  if (task === undefined) return;
   describe(task);
   const round = await client.openRound(task);
   if (round === null) {

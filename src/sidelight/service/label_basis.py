@@ -1,0 +1,55 @@
+"""What the questions of a label collection's round rest on: the adversary's belief, and the tree so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sidelight.foundation.strict import Strict
+from sidelight.labels import Omega
+from sidelight.learning.decision_tree import DecisionTree, NodeFile
+
+
+class OmegaFile(Strict):
+    """The belief about one attribute, as documents have it."""
+
+    curve: list[float]
+    source: str
+    confidence: float | None
+
+    def made(self) -> Omega:
+        """Return the belief."""
+        return Omega(np.array(self.curve, dtype=np.float64), self.source, self.confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The omegas of kHR, one for each attribute, and the tree that the round decides about, if any."""
+
+    omegas: tuple[Omega, ...]
+    tree: DecisionTree | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        tree = None if self.tree is None else self.tree.to_data()
+        return {"omegas": omegas_data(self.omegas), "tree": tree}
+
+
+class BasisFile(Strict):
+    """A basis as documents have it."""
+
+    omegas: list[OmegaFile]
+    tree: list[NodeFile] | None
+
+    def made(self) -> Basis:
+        """Return the basis, after checking that the tree is one."""
+        tree = None if self.tree is None else DecisionTree.from_data(self.tree)
+        return Basis(tuple(item.made() for item in self.omegas), tree)
+
+
+def omegas_data(omegas: Sequence[Omega]) -> list[dict[str, Any]]:
+    """Return beliefs as plain data."""
+    return [{**asdict(omega), "curve": omega.curve.tolist()} for omega in omegas]
