@@ -207,7 +207,7 @@ def _beside(study: ErrorStudy, figure: Figure) -> str:
     words = (
         f"; plain SMP, which the paper leaves out, beats Corr-RR in {sampled} of {len(points)} cells; RS+RFD "
         f"in one phase with the true prior errs {known} times as much as in two, clipped, as it is run here "
-        f"({study.trials} trials)"
+        f"({study.trials} trials, half as many with skewed marginals)"
     )
     if len(figure.readings) == 1:
         return words
