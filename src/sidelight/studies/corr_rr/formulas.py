@@ -62,7 +62,8 @@ def _form(row: TableRow) -> str:
 def _judge_table_1(rows: list[TableRow]) -> StudyResult:
     shown = beside("corr-rr-table1", *(_form(row) for row in rows if row.printed))
     differing = [row.name for row in rows if not row.agrees]
-    reason = "clave and mushroom agree to the printed digits"
+    alike = " and ".join(row.name for row in rows if row.printed and row.agrees)
+    reason = f"{alike or 'no table'} to the printed digits"
     if differing:
         reason += (
             f"; {', '.join(differing)} cannot: its inputs are a full factorial, exactly independent, and the "

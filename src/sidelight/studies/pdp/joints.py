@@ -15,7 +15,7 @@ from sidelight.foundation.arrays import Array
 from sidelight.knowledge import Adversary, Query, all_adversaries, knowledge_audit, prior_leakage
 from sidelight.studies.pdp.figures import TUPLES, Curve, Judgement, Panel, drawing, judge_panel
 from sidelight.studies.register import beside
-from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
+from sidelight.studies.study import Reading, StudyResult, Verdict, Work, measured, refuted_if, seconds_of
 
 
 def common_cause(tuples: int, strength: float) -> Array:
@@ -100,7 +100,7 @@ def judge_cost(panel: Panel) -> Judgement:
         f"{chain.x[-1]:,.0f} in {chain.y[-1]:.2f} s"
     )
     is_met = max(everyone.y[-1], chain.y[-1]) <= LONGEST
-    return Verdict("measured" if is_met else "differs", reason), ()
+    return measured(is_met, reason), ()
 
 
 def _random_bits(count: int) -> tuple[Belief, Query]:
@@ -123,7 +123,7 @@ def _judge_joints(panels: list[Panel]) -> StudyResult:
     broken = [verdict for verdict in verdicts.values() if verdict.kind == "refuted"]
     reason = "; ".join(f"{key.removeprefix('joint-')}: {verdict.reason}" for key, verdict in verdicts.items())
     return StudyResult(
-        Verdict(*("refuted", reason, _COUNTER) if broken else ("reproduced", reason)),
+        refuted_if(bool(broken), reason, _COUNTER),
         beside("pdp-joints", f"below the truth in {len(broken)} of {len(panels)} families of joints"),
         ("joint", "figure", "layer", "largest leakage"),
         tuple(rows),
