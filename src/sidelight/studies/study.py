@@ -136,6 +136,7 @@ class Listing:
     name: str  # like "cpl-fig4a"
     paper: str  # the paper's short name, or "ours"
     title: str  # what it shows
+    rule: str = ""  # how its verdict is decided from the result
     home: str = ""  # the module of this room whose `STUDIES` has its reading
     figure: str = ""  # the title of its drawing
     tables: Sequence[str] = ()  # the public tables without which it is not possible, by their files' names

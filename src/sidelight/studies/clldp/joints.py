@@ -201,7 +201,8 @@ def _judge_figure_3(points: Sequence[Point]) -> StudyResult:
     reason = (
         "by the simulated error, each comparison with its interval (5 % over all of them): eq. (8) is beaten "
         f"at {'; '.join(beaten) or 'none'}; with U(1,50) another k is better at "
-        f"{'; '.join(better) or 'none'}. By the stated error the best of all k is at most {100 * spared:.2g} % below that of eq. (8)"
+        f"{'; '.join(better) or 'none'}. By the stated error the best of all k is at most "
+        f"{100 * spared:.2g} % below that of eq. (8)"
     )
     return result_of(points, "figure 3", judged(not beaten and not better, reason), ours)
 

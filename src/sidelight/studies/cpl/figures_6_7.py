@@ -129,9 +129,7 @@ def _judge_figure_7(name: str, placed: Mapping[str, MechanismBenchmark]) -> Stud
         f"OLH leaks {guess:.0%} of what SS does to an adversary who guesses (printed 60 %), and {report:.0%} "
         "to one who keeps the whole report: that it hides more at the same error is an artefact of the guess"
     )
-    case = (
-        "eq. (28) at epsilon 1: local hashing with all functions, OUE and SS all leak 0.62011 about the other"
-    )
+    case = "eq. (28) at epsilon 1: local hashing with all functions, OUE and SS all leak 0.62011"
     # to the one printed digit of 60 %
     verdict = refuted_if(True, reason, case) if report >= 1 else judged(abs(guess - 0.6) < 0.05, reason)
     columns = ("data", *plain_table(adult.points)[0])
