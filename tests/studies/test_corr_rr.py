@@ -137,7 +137,7 @@ def test_a_figure_is_drawn_and_says_what_the_text_claims() -> None:
     figure = next(figure for figure in all_figures() if figure.number == "4")
     cells = cells_of(figure, np.full(3, 0.01), np.full(3, 0.02))
     result = find_study("corr-rr-fig4").read(ErrorStudy(3, (figure,), cells))
-    assert str(result.ours[LOWEST]).startswith("0 of 15; 6 are excepted; with skewed marginals 0 of 15")
+    assert str(result.ours[LOWEST]).startswith("0 of 15; excepted: 6; with skewed marginals 0 of 15")
     assert result.verdict.kind == "differs", "the cut is not met"
     drawn = result.drawings[0].build()
     assert [axes.get_title() for axes in drawn.axes] == [

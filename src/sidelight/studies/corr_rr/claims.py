@@ -68,7 +68,7 @@ def _lowest(points: Points, _printed: Value) -> Judged:
     spared = sum(_excepted(cell.setting) for cell in own.values())
     words = f"{won} of {len(own)}"
     if spared:
-        words += f"; {spared} are excepted"
+        words += f"; excepted: {spared}"
     if beaten:
         words += f"; beaten beyond chance at {'; '.join(beaten[:4])}{' and more' if len(beaten) > 4 else ''}"
     return words, not beaten
