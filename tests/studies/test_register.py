@@ -21,8 +21,8 @@ EXPECTED = {
     "CPL": [*(f"table{n}" for n in (1, 2, 3)), *(f"fig{n}" for n in ("4a", "4b", "4c", "4d", "5")),
             *(f"fig{n}" for n in ("6b", "6c", "6d", "6e", "7a", "7b", "8"))],
     "PDP": ["examples", "fig2", *(f"fig{n}" for n in ("4a", "4b", "4c", "4d", "5a", "5b", "5c", "5d"))],
-    "Corr-RR": ["table1", *(f"fig{n}" for n in range(2, 15))],
-    "CLLDP": ["table1", "table4", *(f"fig{n}" for n in (3, 4, 5, 6))],
+    "Corr-RR": ["table1", "theorem4", "theorem5", *(f"fig{n}" for n in range(2, 15))],
+    "CLLDP": ["table1", "table4", "theorem3", *(f"fig{n}" for n in (3, 4, 5, 6))],
     "Reconstruction": [*(f"fig{n}" for n in (2, 3, 4, 5)), "theorem1", "theorem2"],
 }  # fmt: skip
 """Every table and figure that a study must exist for."""
@@ -33,6 +33,9 @@ CHEAP = {
     "pdp-theorem2": "refuted",
     "corr-rr-fig2": "reproduced",
     "corr-rr-amplification": "refuted",
+    "corr-rr-theorem4": "refuted",
+    "corr-rr-theorem5": "reproduced",
+    "clldp-theorem3": "refuted",
     "reconstruction-theorem1": "refuted",
     "reconstruction-theorem2": "refuted",
     "mechanism-variance": "measured",
@@ -98,6 +101,13 @@ def test_values_are_those_that_were_computed_elsewhere(results) -> None:
     assert results["corr-rr-amplification"].ours["budget of a record, two bits"] == pytest.approx(
         1.4899, abs=5e-5
     )
+    case = next(
+        row for row in rows_of(results["corr-rr-theorem4"]) if (row["values"], row["copy"]) == (10, 0.2)
+    )
+    assert case["printed"] == pytest.approx(0.107, abs=5e-4)
+    assert case["simulated"] == pytest.approx(0.0023, abs=3e-4)
+    assert "omega rises from 0.639 to 0.816" in results["clldp-theorem3"].verdict.counter_example
+    assert "falls from 0.312 to 0.297" in results["clldp-theorem3"].verdict.counter_example
     assert results["reconstruction-theorem1"].ours["budget spent on C"] == pytest.approx(3.0, abs=1e-9)
     failure = results["reconstruction-theorem2"].ours["probability that budget 1 fails"]
     assert failure == pytest.approx(0.0288, abs=5e-5)

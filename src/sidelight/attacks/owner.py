@@ -33,12 +33,14 @@ class Noise:
         leniency: every other attribute's budget over that of the secret, at least 1.
         delta: of the Gaussian families.
         intervals: how many intervals an attribute is cut into.
+        clips: whether reports are cut to 0..1, the public range of the numbers, before anyone sees them.
     """
 
     family: Family = "laplace"
     leniency: float = 1.0
     delta: float = 1e-5
     intervals: int = 16
+    clips: bool = False
 
     def __post_init__(self) -> None:
         check_choice("noise", self.family, FAMILIES)
@@ -117,7 +119,7 @@ def perturb(numbers: Numbers, noise: Noise, level: float, secrets: Sequence[str]
         flat = numbers.values[:, columns].reshape(-1)
         noisy = _randomised(flat, noise, budget, derive_seed(seed, f"budget {budget!r}"))
         out[:, columns] = noisy.reshape(len(numbers), len(columns))
-    return out
+    return np.clip(out, 0.0, 1.0) if noise.clips else out
 
 
 def _randomised(values: Array, noise: Noise, budget: float, seed: int | None) -> Array:

@@ -125,7 +125,7 @@ def _run(chosen: tuple[sl.studies.Study, ...], settings: Settings, *, quiet: boo
 
 
 def _described(study: sl.studies.Study) -> dict[str, object]:
-    about = {"name": study.name, "paper": study.paper, "title": study.title}
+    about = {"name": study.name, "paper": study.paper, "title": study.title, "rule": study.rule}
     return about | {"published": dict(study.published), "tables": list(study.tables)}
 
 

@@ -27,7 +27,7 @@ def print_study(study: Study) -> None:
     told: RenderableType = "A benchmark of ours; no paper publishes it."
     if study.paper != OURS:
         told = table_of("Published", ("what", "value"), rows, left=("what",))
-    parts = [f"{study.name} ({study.paper}): {study.title}", told]
+    parts = [f"{study.name} ({study.paper}): {study.title}", told, f"Verdict: {study.rule}."]
     if study.tables:
         absent = missing_tables(study.tables)
         missing = f"; missing: {', '.join(absent)}" if absent else ""

@@ -75,9 +75,9 @@ def judged(is_met: bool, reason: str) -> Verdict:
     return Verdict("reproduced" if is_met else "differs", reason)
 
 
-def measured(reason: str, rows: Sequence[Any]) -> StudyResult:
-    """Return the result of a benchmark whose rows are dataclasses, where nothing is published."""
-    return StudyResult(Verdict("measured", reason), {}, *plain_table(rows))
+def measured(is_met: bool, reason: str) -> Verdict:
+    """Return the verdict on a benchmark, where nothing is published: whether our own claim is met."""
+    return Verdict("measured" if is_met else "differs", reason)
 
 
 def gaps(ours: Mapping[str, Value], published: Mapping[str, Value]) -> dict[str, float]:
@@ -99,9 +99,14 @@ def against_exact(
     """
     published, exact = figures
     # both are computed in double precision: what differs by rounding refutes nothing
-    kind: Kind = "refuted" if exact > published + 1e-9 else "reproduced"
+    verdict = refuted_if(exact > published + 1e-9, *words)
     rows = ((label or "published", published), ("exact", exact))
-    return StudyResult(Verdict(kind, *words), ours, ("figure", what), rows)
+    return StudyResult(verdict, ours, ("figure", what), rows)
+
+
+def refuted_if(is_refuted: bool, reason: str, case: str) -> Verdict:
+    """Return the verdict on a statement that one case refutes."""
+    return Verdict("refuted", reason, case) if is_refuted else Verdict("reproduced", reason)
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,7 @@ class Listing:
     name: str  # like "cpl-fig4a"
     paper: str  # the paper's short name, or "ours"
     title: str  # what it shows
+    rule: str = ""  # how its verdict is decided from the result
     home: str = ""  # the module of this room whose `STUDIES` has its reading
     figure: str = ""  # the title of its drawing
     tables: Sequence[str] = ()  # the public tables without which it is not possible, by their files' names

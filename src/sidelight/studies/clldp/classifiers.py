@@ -17,7 +17,16 @@ from sidelight.learning.bayes import private_bayes
 from sidelight.learning.cart import private_tree
 from sidelight.learning.synthetic import private_synthetic
 from sidelight.learning.tree_rounds import TreeSettings
-from sidelight.studies.clldp.joints import Point, budgets, line_of, mean_point, points_figure, result_of
+from sidelight.studies.clldp.joints import (
+    Point,
+    budgets,
+    is_below,
+    line_of,
+    mean_point,
+    points_figure,
+    points_of,
+    result_of,
+)
 from sidelight.studies.clldp.records import RealSet, adult, smart_grid
 from sidelight.studies.register import beside
 from sidelight.studies.study import Drawing, Reading, StudyResult, Verdict, Work, judged
@@ -132,20 +141,51 @@ def _all_judged(met: Mapping[str, bool], reason: str) -> Verdict:
     return judged(not missed, f"{said}; healthcare is not available")
 
 
+CLAIMS = (
+    ("figure 4 bayes", "LabelDP", "kHR, omega known"),
+    ("figure 4 bayes", "kHR, omega known", "basic"),
+    ("figure 4 tree", "LabelDP", "Algorithm 4, eq. (15)"),
+    ("figure 4 tree", "Algorithm 4, eq. (15)", "basic, eq. (15)"),
+)
+"""What Fig. 4 claims, in the order in which it is listed: which line is at least as accurate as which."""
+
+
 def _judge_figure_4(points: Sequence[Point]) -> StudyResult:
-    compared = ("LabelDP", "kHR, omega known", "basic")
-    labels, heads, basic = (line_of(points, "figure 4 bayes", line) for line in compared)
-    first = sum(labels[key] >= heads[key] for key in heads)
-    second = sum(heads[key] >= basic[key] for key in heads)
-    ours = beside("clldp-fig4", *(f"in {count} of {len(heads)} settings" for count in (first, second)))
-    met = dict(zip(ours, (2 * first > len(heads), second == len(heads)), strict=True))
+    """Judge each claim: in no setting may the line be below the other beyond chance (5 % over all)."""
+    found = [_behind(points, *claim) for claim in CLAIMS]
+    settings = len(line_of(points, "figure 4 bayes", "basic"))
+    words = [f"in {settings - len(lost)} of {settings} settings, or within chance" for lost in found]
+    ours = beside("clldp-fig4", *words)
+    # LabelDP "generally" means in most settings
+    limits = (settings // 2, 0, settings // 2, 0)
+    met = {name: len(lost) <= limit for name, lost, limit in zip(ours, found, limits, strict=True)}
     drawings = (
         Drawing(
             f"clldp-fig4-{name}", f"accuracy of {what}", partial(points_figure, f"figure 4 {name}", points)
         )
         for name, what in (("bayes", "Naive Bayes"), ("tree", "trees"))
     )
-    return result_of(points, "figure 4", _all_judged(met, _excess_and_gains(points)), ours, *drawings)
+    reason = f"{_printed_trees(points)}; {_excess_and_gains(points)}"
+    return result_of(points, "figure 4", _all_judged(met, reason), ours, *drawings)
+
+
+def _behind(points: Sequence[Point], figure: str, line: str, other: str) -> list[str]:
+    """Return the settings in which a line is below another beyond chance."""
+    at = points_of(points, figure)
+    pairs = [(at[key], at[key[0], other, key[2]]) for key in at if key[1] == line]
+    return [f"{own.data} at {own.x:g}" for own, their in pairs if is_below(own, their, len(pairs))]
+
+
+def _printed_trees(points: Sequence[Point]) -> str:
+    """Say how Algorithm 4 as printed does beside the commonest label."""
+    trees, control = (
+        line_of(points, "figure 4 tree", line) for line in ("Algorithm 4 as printed", "commonest label")
+    )
+    low = [key for key in trees if trees[key] <= control[key] + 0.005]
+    return (
+        f"Algorithm 4 as printed, which gives all rounds the same weight, is at or below the commonest label "
+        f"(less than 0.005 above it) in {len(low)} of {len(trees)} settings"
+    )
 
 
 def _excess_and_gains(points: Sequence[Point]) -> str:

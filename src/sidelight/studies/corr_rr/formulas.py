@@ -62,7 +62,8 @@ def _form(row: TableRow) -> str:
 def _judge_table_1(rows: list[TableRow]) -> StudyResult:
     shown = beside("corr-rr-table1", *(_form(row) for row in rows if row.printed))
     differing = [row.name for row in rows if not row.agrees]
-    reason = "clave and mushroom agree to the printed digits"
+    alike = " and ".join(row.name for row in rows if row.printed and row.agrees)
+    reason = f"to the printed digits: {alike or 'none'}"
     if differing:
         reason += (
             f"; {', '.join(differing)} cannot: its inputs are a full factorial, exactly independent, and the "
@@ -120,8 +121,8 @@ def _judge_copies(curves: Mapping[float, Array]) -> StudyResult:
     )
     verdict = judged(
         alike > 0.9 and unlike < 0.1 and abs(even - 0.5) < 0.05,  # as far as a drawing can be read
-        "the rule copies a value exactly where two marginals are alike, whether or not the attributes depend "
-        "on each other",
+        f"p_y is {alike:.2f}, {unlike:.2f} and {even:.2f}: it depends on how alike two marginals are, not on "
+        "whether the attributes depend on each other",
     )
     columns = ("second marginal", "first marginal", "p_y")
     return StudyResult(verdict, beside("corr-rr-fig2", alike, unlike, even), columns, tuple(rows))
@@ -137,7 +138,8 @@ def _judge_amplification(budgets: tuple[float, float]) -> StudyResult:
     claimed, exact = budgets
     words = (
         f"hiding which attribute was sampled does not lower what a whole record spends: {exact:.4f}, not "
-        f"{claimed:g}",
+        f"{claimed:g}; the claim is RS+FD's, which the paper only cites for its second phase, and its own "
+        "Theorem 5 does not rest on it (see corr-rr-theorem5)",
         f"two bits, budget ln(2(e - 1) + 1) = {math.log(2 * (math.e - 1) + 1):.4f} on the sampled one",
     )
     return against_exact(budgets, words, beside("corr-rr-amplification", exact), "epsilon", "claimed")

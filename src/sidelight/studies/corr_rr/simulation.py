@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import count, pairwise
 from statistics import NormalDist
@@ -22,7 +22,7 @@ from sidelight.protocols.protocol import Protocol, domain_size
 from sidelight.protocols.records import RecordReports
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
-from sidelight.studies.corr_rr.records import PEOPLE, real, schema_of, star
+from sidelight.studies.corr_rr.records import PEOPLE, Marginals, real, schema_of, star
 
 Rows = dict[str, Array]
 Trial = list[Array]
@@ -32,12 +32,16 @@ Method = Callable[[list[AnyCodes], int], list[Trial]]
 
 BASELINES = ("spl", "rs+fd", "rs+rfd", "corr-rr", "smp")
 """What the study must not lose to."""
-FURTHER = ("smp + simplex", "product")
+KNOWN = "rs+rfd, prior known"
+"""RS+RFD in one phase, whose prior is the truth; the paper's learns its prior in a first phase."""
+FURTHER = ("smp + simplex", "product", KNOWN)
 OURS = "ours"
 LOST = 1.02  # what differs by less than 2 % is no loss
+PRIOR_SHARE = 0.1
+"""The share of the first phase from which RS+RFD learns its prior."""
 _LARGEST_PRODUCT = 4096
 _TOGETHER = 160_000
-_Z = NormalDist().inv_cdf(0.975)
+Z_95 = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Setting:
     correlation: float
     epsilon: float
     share: float = 0.1
+    marginals: Marginals = "skewed"  # of a star; a real table has its own
 
     @property
     def schema(self) -> Schema:
@@ -59,7 +64,7 @@ class Setting:
     def records(self, trial: int) -> AnyCodes:
         """Return the records of one trial."""
         if self.table == "star":
-            return star(self.attributes, self.values, self.correlation, trial)
+            return star(self.attributes, self.values, self.correlation, trial, self.marginals)
         codes = real(self.table)[1]
         if len(codes) <= 2 * PEOPLE:
             return codes
@@ -79,17 +84,21 @@ class Cell:
         """Return the mean error of a method."""
         return float(self.errors[method].mean())
 
-    def ratio(self, method: str) -> tuple[float, float, float]:
-        """Return our mean error over the method's, with its 95 % interval (paired, delta method)."""
-        ours, theirs = self.errors[OURS], self.errors[method]
-        ratio = float(ours.mean() / theirs.mean())
-        # the trials are paired, so the spread is that of ours - ratio x theirs, not of either mean alone
-        spread = (ours - ratio * theirs).std(ddof=1) / np.sqrt(len(ours)) / theirs.mean()
-        return ratio, ratio - _Z * float(spread), ratio + _Z * float(spread)
+    def ratio(self, method: str, of: str = OURS, z: float = Z_95) -> tuple[float, float, float]:
+        """Return one mean error, by default ours, over another's, with its 95 % interval."""
+        return error_ratio(self.errors[of], self.errors[method], z)
 
     def lost(self, methods: Sequence[str]) -> list[str]:
         """Return the methods that ours loses to: the whole interval of the ratio lies above 1.02."""
         return [name for name in methods if name in self.errors and self.ratio(name)[1] > LOST]
+
+
+def error_ratio(first: Array, second: Array, z: float = Z_95) -> tuple[float, float, float]:
+    """Return the ratio of two mean errors over the same trials, with its interval (paired, delta method)."""
+    ratio = float(first.mean() / second.mean())
+    # the trials are paired, so the spread is that of first - ratio x second, not of either mean alone
+    spread = float((first - ratio * second).std(ddof=1) / np.sqrt(len(first)) / second.mean())
+    return ratio, ratio - z * spread, ratio + z * spread
 
 
 def simulate(setting: Setting, trials: int) -> Cell:
@@ -181,18 +190,20 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     uniform = rs_fd(schema, epsilon)
 
     def realistic(records: AnyCodes, seed: int) -> Trial:
-        """RS+RFD in its best case: its prior is the truth."""
+        """RS+RFD whose prior is the truth."""
         priors = dict(zip(schema.names, _truth(schema, records), strict=True))
         protocol = rs_rfd(schema, epsilon, priors, "the true frequencies")
         return faked(protocol, protocol.randomise(records, seed=seed))
 
     phases = partial(two_phases, setting, schema)
+    learnt = partial(learnt_prior, replace(setting, share=PRIOR_SHARE), schema)
     methods: dict[str, Method] = {
         "spl": _inverted(spl(schema, epsilon)),
         "smp": _inverted(smp(schema, epsilon)),
         "rs+fd": lambda blocks, start: [faked(uniform, part) for part in _reports(uniform, blocks, start)],
-        "rs+rfd": lambda blocks, start: list(map(realistic, blocks, count(start))),
+        "rs+rfd": lambda blocks, start: list(map(learnt, blocks, count(start))),
         "corr-rr": lambda blocks, start: list(map(phases, blocks, count(start))),
+        KNOWN: lambda blocks, start: list(map(realistic, blocks, count(start))),
     }
     if domain_size(schema.sizes) <= _LARGEST_PRODUCT:
         methods["product"] = _inverted(product(schema, epsilon))
@@ -238,17 +249,44 @@ def _design(setting: Setting) -> TwoPhase:
     return TwoPhase(setting.schema, setting.epsilon, share=setting.share)
 
 
-def two_phases(setting: Setting, schema: Schema, records: AnyCodes, trial: int) -> Trial:
-    """Return Corr-RR's estimate, people assigned to phases anew in every trial."""
-    design = _design(setting)
-    rng = np.random.default_rng((20_250_717, trial))
-    order = rng.permutation(len(records))
+def _first_phase(setting: Setting, records: AnyCodes, trial: int) -> tuple[RecordReports, AnyCodes]:
+    """Return the first phase's reports and the others' records, people assigned anew in every trial."""
+    order = np.random.default_rng((20_250_717, trial)).permutation(len(records))
     cut = round(setting.share * len(records))
-    first = design.first.randomise(records[order[:cut]], seed=trial)
-    parameters = learn_second_phase(design, first, people=len(records) - cut)
-    second = parameters.second.randomise(records[order[cut:]], seed=trial)
+    return _design(setting).first.randomise(records[order[:cut]], seed=trial), records[order[cut:]]
+
+
+def two_phases(setting: Setting, schema: Schema, records: AnyCodes, trial: int) -> Trial:
+    """Return Corr-RR's estimate."""
+    first, others = _first_phase(setting, records, trial)
+    parameters = learn_second_phase(_design(setting), first, people=len(others))
+    second = parameters.second.randomise(others, seed=trial)
     estimates = published([first.aggregate(), second.aggregate()])
     return [estimates[name] for name in schema.names]
+
+
+def learnt_prior(setting: Setting, schema: Schema, records: AnyCodes, trial: int) -> Trial:
+    """Return RS+RFD's estimate as the paper's public code makes it.
+
+    A first phase of SPL gives the prior; what the second phase says is clipped to 0..1 and brought to the
+    sum 1, and both phases are weighted by their people.
+    """
+    first, others = _first_phase(setting, records, trial)
+    before = unbiased([first.aggregate()])
+    priors = {name: _clipped(before[name].estimate) for name in schema.names}
+    protocol = rs_rfd(schema, setting.epsilon, priors, "the first phase")
+    after = faked(protocol, protocol.randomise(others, seed=trial))
+    share = first.people / len(records)
+    return [
+        share * before[name].estimate + (1 - share) * _clipped(second)
+        for name, second in zip(schema.names, after, strict=True)
+    ]
+
+
+def _clipped(estimate: Array) -> Array:
+    """Return frequencies cut to 0..1 and divided by their sum; even ones where nothing is left."""
+    cut = np.clip(estimate, 0.0, 1.0)
+    return cut / cut.sum() if cut.any() else np.full(len(cut), 1 / len(cut))
 
 
 def _truth(schema: Schema, records: AnyCodes) -> Trial:

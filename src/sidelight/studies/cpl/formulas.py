@@ -13,7 +13,7 @@ from sidelight.mechanisms import create
 from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.studies.register import CATALOGUE, beside
-from sidelight.studies.study import Reading, StudyResult, Verdict, Work, gaps, judged
+from sidelight.studies.study import Reading, StudyResult, Work, gaps, judged, refuted_if
 
 EXAMPLE = ((0.2, 0, 0, 0), (0, 0.2, 0, 0), (0.1, 0.15, 0.03, 0.02), (0.1, 0.15, 0.03, 0.02))
 """CPL, eq. (28)."""
@@ -73,8 +73,8 @@ def _judge_equation_6(pairs: list[Pair]) -> StudyResult:
     below = [(a, b) for a, b in joints if a < b - 1e-9]  # by more than rounding
     most = max((1 - a / b for a, b in below), default=0.0)
     share = f"{len(below)} of {len(joints)}"
-    verdict = Verdict(
-        "refuted" if exact > stated + 1e-9 else "reproduced",
+    verdict = refuted_if(
+        exact > stated + 1e-9,
         f"reports that say nothing one by one can tell all together; the sum is below the truth in {share} "
         f"random joints of three attributes, by up to {most:.0%}",
         "X = A xor B with fair coins, randomised response of budget 1 on all three: the sum is "

@@ -19,8 +19,10 @@ from sidelight.schema import Schema, categorical
 from sidelight.sources import Counts
 from sidelight.sources.counts import distinct_records
 from sidelight.studies.figures import canvas
-from sidelight.studies.study import Reading, StudyResult, Verdict, Work, seconds_of
+from sidelight.studies.study import Reading, StudyResult, Work, measured, seconds_of
 
+LONGEST = 60.0
+"""Seconds within which every step must come at the sizes that are shown."""
 Ready = Callable[[], object]
 """A step that is ready to be measured."""
 
@@ -108,7 +110,8 @@ def _judge_cost(rows: Sequence[Row]) -> StudyResult:
     largest = {row[0]: row for row in rows}  # the last of each step
     step, unit, size, seconds = max(largest.values(), key=lambda row: row[-1])
     reason = f"the slowest, {step}, takes {seconds:.2g} s for {size} {unit}"
-    return StudyResult(Verdict("measured", reason), {}, ("step", "unit", "size", "seconds"), tuple(rows))
+    verdict = measured(seconds <= LONGEST, reason)
+    return StudyResult(verdict, {}, ("step", "unit", "size", "seconds"), tuple(rows))
 
 
 STUDIES = {"leakage-cost": Reading(Work("leakage-cost", run, minutes=1), _judge_cost, cost_figure)}

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from sidelight.foundation.arrays import Array
 from sidelight.mechanisms import create
 from sidelight.studies.figures import STYLES, canvas, finish, legend_beside
-from sidelight.studies.study import Reading, StudyResult, Verdict, Work
+from sidelight.studies.study import Reading, StudyResult, Work, measured
 
 COMPARED = ("grr", "ss", "oue", "olh", "sue", "the", "she", "blh", "hadamard", "rappor")
 _BUDGETS = np.geomspace(0.1, 6, 40)
@@ -61,13 +61,15 @@ def _judge_variance(found: dict[str, dict[str, Array]]) -> StudyResult:
         for name, heights in lines.items()
         for x, y in zip(_PLACES[against], heights, strict=True)
     ]
-    crossed = int((found["values"]["grr"] > found["values"]["oue"]).argmax())
+    is_more = found["values"]["grr"] > found["values"]["oue"]
+    crossed = int(is_more.argmax())
+    crosses_once = bool(not is_more[0] and is_more[crossed:].all() and is_more.any())
     reason = (
         f"at epsilon {EPSILON:g} randomised response errs less than unary encoding up to "
         f"{_SIZES[crossed - 1]} values, and more from {_SIZES[crossed]} on"
     )
     columns = ("mechanism", "against", "x", "variance")
-    return StudyResult(Verdict("measured", reason), {}, columns, tuple(rows))
+    return StudyResult(measured(crosses_once, reason), {}, columns, tuple(rows))
 
 
 _WORK = Work("mechanism-variance", variances)
