@@ -31,7 +31,7 @@ _Id = Annotated[bytes, msgspec.Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 _Token = Annotated[str, msgspec.Meta(max_length=100)]
 
 
-class ReportIn(msgspec.Struct, forbid_unknown_fields=True):
+class ReportIn(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A report as JSON has it; bytes are in base 64."""
 
     id: _Id
@@ -46,7 +46,7 @@ class UploadIn(msgspec.Struct, forbid_unknown_fields=True):
     reports: list[ReportIn]
 
 
-class AnswerOut(msgspec.Struct, omit_defaults=True):
+class AnswerOut(msgspec.Struct, omit_defaults=True, gc=False):
     """What became of one report."""
 
     id: bytes
