@@ -152,6 +152,19 @@ def test_the_law_of_sets_is_uniform_given_whether_the_truth_is_in(size: int, wid
         assert law == expected
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 9])
+def test_the_law_of_columns_is_that_of_two_parities(size: int) -> None:
+    mechanism = create("hadamard", size, 1.1)
+    columns, rest = mechanism.columns, Fraction(mechanism.other, WORDS)
+    cuts = [mechanism.other, *(column * WORDS // columns for column in range(columns))]
+    for code in (0, 1, size - 1):
+        parities = [((code + 1) & column).bit_count() % 2 for column in range(columns)]
+        assert law_of(made_by(mechanism, code), cuts) == {
+            np.array([column], dtype="<u2").tobytes(): (rest if odd else 1 - rest) / (columns // 2)
+            for column, odd in enumerate(parities)
+        }
+
+
 @pytest.mark.parametrize("parameters", [{}, {"g": 5}])
 def test_the_law_of_a_hash_given_its_seed_is_a_response_to_the_bucket(parameters: dict) -> None:
     """The seed is a whole word, uniform by definition; all else is a response of known law."""
