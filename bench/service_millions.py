@@ -98,11 +98,12 @@ def main(reports: int = MILLIONS, place: str | None = None) -> None:
         assert client.get(f"{base}/arrivals").json()["people"] == reports
         table = pq.read_table(io.BytesIO(client.get(f"{base}/export", params={"form": "sums"}).content))
         assert np.array_equal(table["sum"].to_numpy(), wanted), "the sums are not those of the reports"
-        early, late = max(sizes[: max(1, len(sizes) // 10)]), max(sizes)
+        early, half, late = (max(sizes[: max(1, len(sizes) * part // 10)]) for part in (1, 5, 10))
         name = "sqlite" if place is None else "postgresql"
         print(
             f"service/{name}: {reports} reports in {taken:.0f} s ({reports / taken:.0f}/s), exact; memory "
-            f"{early / _MIB:.0f} MiB in the first tenth, {late / _MIB:.0f} MiB at most"
+            f"{early / _MIB:.0f} MiB in the first tenth, {half / _MIB:.0f} MiB in the first half, "
+            f"{late / _MIB:.0f} MiB at most"
         )
         assert late <= 1.2 * early + 64 * _MIB, [size // _MIB for size in sizes]
 

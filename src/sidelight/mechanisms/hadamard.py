@@ -84,11 +84,11 @@ class HadamardResponse(OneCode, FrequencyOracle):
 
     def drawn(self, code: int, draws: Draws) -> Reports:
         """Return the column that two words make: one for a uniform column, one for its parity."""
-        row, bits = np.uint32(code + 1), self.columns.bit_length() - 1
-        column = np.uint32(draws.word() >> (64 - bits))
+        row, bits = int(code) + 1, self.columns.bit_length() - 1
+        column = draws.word() >> (64 - bits)
         is_odd = draws.word() < self.other
-        if bool(_parity(row & column)) != is_odd:
-            column ^= row & (~row + np.uint32(1))
+        if (row & column).bit_count() % 2 != is_odd:
+            column ^= row & -row
         return Reports(np.array([column], dtype=self.form.dtype))
 
     def marked(self, reports: Reports) -> Mask:

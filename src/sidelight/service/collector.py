@@ -233,12 +233,12 @@ class Collector:
     async def _accept(self, asked: Asked, submissions: Sequence[Submission]) -> Sequence[Answer]:
         """Store the reports of one transaction, setting apart what is none and what comes twice."""
         unpacked = asked.wire.unpack([item.payload for item in submissions])
-        kept = unpacked.kept.tolist()
+        # Nearly always all are reports, and each has an id of its own.
+        is_plain = not unpacked.refused and len({item.id for item in submissions}) == len(submissions)
         # Of those that share an id the first: dictionaries keep the later of two.
-        first = {submissions[place].id: place for place in reversed(kept)}
-        is_plain = len(first) == len(submissions)  # as it nearly always is
-        places = kept if is_plain else sorted(first.values())
-        fine = submissions if is_plain else [submissions[place] for place in places]
+        kept = () if is_plain else reversed(unpacked.kept.tolist())
+        first = {submissions[place].id: place for place in kept}
+        fine = submissions if is_plain else [submissions[place] for place in sorted(first.values())]
 
         def add_up(chosen: Sequence[int]) -> Whole:
             if len(chosen) == len(submissions):

@@ -299,7 +299,7 @@ async def _count(session: Session, asked: _Counting, *, are_new: bool) -> list[O
     if not rows or rows[0][0] == "draft":
         raise ConflictError("the round is not open yet; come back when it is.")
     # In one order, so that two processes with the same ids wait for each other and not in a circle.
-    ids = sorted(item.id for item in submissions)
+    ids = sorted([item.id for item in submissions])
     if rows[0][0] != "open":
         known = await session.known_ids(key, ids)
         return ["repeated" if item.id in known else "closed" for item in submissions]
@@ -337,7 +337,9 @@ async def _claim(
     session: Session, key: int, submissions: Sequence[Submission], terms: Terms, known: set[bytes]
 ) -> list[Outcome]:
     """Return what becomes of submissions whose ids were added but for the known, and drop the refused."""
-    outcomes: list[Outcome] = ["repeated" if item.id in known else "accepted" for item in submissions]
+    outcomes: list[Outcome] = ["accepted"] * len(submissions)
+    if known:
+        outcomes = ["repeated" if item.id in known else "accepted" for item in submissions]
     if terms.needs_token:
         await _pay(session, key, submissions, outcomes)
     if terms.most_reports is not None:
