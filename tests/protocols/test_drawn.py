@@ -230,7 +230,7 @@ def test_the_same_bytes_make_the_same_report() -> None:
 
 def test_what_is_not_laid_down_is_refused() -> None:
     with pytest.raises(InputError, match="no rules are laid down"):
-        create("hadamard", 5, 1.0).drawn(1, Draws())
+        create("exp", 5, 1.0).drawn(1, Draws())
     with pytest.raises(InputError, match="needs more than the 7 random bytes"):
         create("grr", 5, 1.0).drawn(1, Draws(bytes(7)))
     with pytest.raises(InputError, match="codes from 0 to 2"):
