@@ -245,7 +245,8 @@ class World:
         await worker.trail(self.task.id)
         for device in self.devices:
             assert all(len(reports) == 1 for reports in device.sent.values())  # one noise a question
-            assert all(item.left >= 0 for item in device.ledger.remaining(now=max(self.now, device.latest, 1)))
+            left = device.ledger.remaining(now=max(self.now, device.latest, 1))
+            assert all(item.left >= 0 for item in left)
         for store, fault in faults:
             store.fault = fault
 
