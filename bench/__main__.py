@@ -6,8 +6,11 @@ from pathlib import Path
 
 from bench.timing import summary
 
-ABSENT = ("__init__", "__main__", "timing", "frequency_peers", "devices", "estimates", "pairs", "learning")
-"""Not benchmarks, one for a machine with a GPU, and the grids of errors, which take hours."""
+ABSENT = (
+    "__init__", "__main__", "timing", "frequency_peers", "devices", "estimates", "pairs", "learning",
+    "service_millions",
+)  # fmt: skip
+"""Not benchmarks, one for a machine with a GPU, grids of errors and millions of uploads, which take long."""
 
 
 def main() -> None:

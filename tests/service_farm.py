@@ -1,18 +1,21 @@
 """Workers of a service that start in a moment, so that many can be killed: each is a fork of one process.
 
-Run as a script it serves: on every line `start I` it forks a worker that listens on its I-th socket, and says
-the worker's process id.
+Run as a script it takes orders, a line of JSON each: `listen` makes a socket and says its port; `start`, with
+a port and the settings, forks a worker and says its process id.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -37,30 +40,49 @@ _ONCE = (
 """What every worker loads; it is loaded before the forks."""
 
 
-class Farm:
-    """Workers over one store, behind sockets of ours."""
+class _Nursery:
+    """The process whose forks the workers are; one for all tests, since it takes seconds to load."""
 
-    def __init__(self, place: str, sockets: int = 1) -> None:
-        self._sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(sockets)]
-        self.urls = [f"http://127.0.0.1:{item.getsockname()[1]}" for item in self._sockets]
-        numbers = [item.fileno() for item in self._sockets]
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, *map(str, numbers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, pass_fds=numbers, preexec_fn=usual_signals,
-            start_new_session=True, env=os.environ | {
-                SETTINGS: Settings(place, Limits(rate=0)).to_text(), "OMP_NUM_THREADS": "1",
-                "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, preexec_fn=usual_signals, start_new_session=True,
+            env=os.environ | {
+                "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             },
         )  # fmt: skip
+        atexit.register(self._close)
+
+    def ask(self, *words: str) -> int:
+        """Give an order, and return the number that it is answered with."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def _close(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate(timeout=AT_MOST)
+
+
+@cache
+def _nursery() -> _Nursery:
+    return _Nursery()
+
+
+class Farm:
+    """Workers over one store, behind sockets of their own."""
+
+    def __init__(self, place: str, sockets: int = 1) -> None:
+        self._settings = Settings(place, Limits(rate=0)).to_text()
+        self._ports = [_nursery().ask("listen") for _ in range(sockets)]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self._ports]
         self.workers: list[int] = []
 
     def start(self, number: int = 0) -> None:
         """Start a worker on a socket."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{number}\n")
-        self._process.stdin.flush()
-        self.workers.append(int(self._process.stdout.readline()))
+        self.workers.append(_nursery().ask("start", str(self._ports[number]), self._settings))
 
     def kill(self, place: int) -> None:
         """Kill a worker without a word."""
@@ -68,10 +90,8 @@ class Farm:
 
     def close(self) -> None:
         """Kill everything."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate(timeout=AT_MOST)
-        for item in self._sockets:
-            item.close()
+        while self.workers:
+            self.kill(0)
 
 
 def prepared(place: str) -> tuple[Task, str]:
@@ -120,28 +140,33 @@ async def send(client: httpx.AsyncClient, url: str, digest: str, items: Sequence
         await asyncio.sleep(_BACK_OFF)  # so that senders leave the processor to who starts again
 
 
-def _main(numbers: Sequence[str]) -> None:
+def _main() -> None:
     import uvicorn
 
     from sidelight.service.app import app_from_environment
 
     for name in _ONCE:
         import_module(name)
-    sockets = [socket.socket(fileno=int(number)) for number in numbers]
+    sockets: dict[str, socket.socket] = {}
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
-        worker = os.fork()
-        if worker == 0:
+        order, *words = json.loads(line)
+        if order == "listen":
+            made = socket.create_server(("127.0.0.1", 0), backlog=512)
+            answer = made.getsockname()[1]
+            sockets[str(answer)] = made
+        elif (answer := os.fork()) == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            port, os.environ[SETTINGS] = words
             config = uvicorn.Config(
                 app_from_environment, factory=True, access_log=False, log_config=None, ws="none"
             )
-            uvicorn.Server(config).run(sockets=[sockets[int(line)]])
+            uvicorn.Server(config).run(sockets=[sockets[port]])
             os._exit(0)
-        sys.stdout.write(f"{worker}\n")
+        sys.stdout.write(f"{answer}\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
-    _main(sys.argv[1:])
+    _main()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
 from sidelight.foundation.errors import MissingExtraError
+from sidelight.foundation.modules import require
 from sidelight.report.console import print_plain
 
 
@@ -23,8 +24,12 @@ class Finding:
     is_required: bool = True  # whether Sidelight cannot work without it
 
 
-def diagnose() -> list[Finding]:
-    """Check Python, the dependencies, the extras, secure randomness and the compiled kernels."""
+def diagnose(service: str | None = None) -> list[Finding]:
+    """Check Python, the dependencies, the extras, secure randomness and the compiled kernels.
+
+    Args:
+        service: the folder of a service's store, or its postgresql:// URL, to look at it too.
+    """
     python = f"{platform.python_version()} on {platform.machine()}"
     return [
         Finding("python", sys.version_info >= (3, 11), python),
@@ -34,6 +39,7 @@ def diagnose() -> list[Finding]:
         _check("secure randomness", _randomness),
         _check("compiled kernels", _kernels),
         _check("DuckDB", _duckdb),
+        *(_service(service) if service is not None else ()),
     ]
 
 
@@ -83,6 +89,15 @@ def _spark() -> Finding:
             problems.append(str(error))
     found = f"PySpark {_installed('pyspark')} on Java {java_version()}"
     return Finding("Spark engine", not problems, "; ".join(problems) or found, is_required=False)
+
+
+def _service(place: str) -> list[Finding]:
+    """Say whether a service's store answers, is up to date, waits for the disk and has room."""
+    for module in ("asyncpg", "fastapi", "uvicorn"):
+        require(module, "service", "the service")
+    from sidelight.service.checks import check_store
+
+    return [Finding(*check) for check in check_store(place)]
 
 
 def _check(subject: str, probe: Callable[[], str]) -> Finding:

@@ -79,6 +79,11 @@ def law_of_one(protocol: Protocol, code: int) -> dict[bytes, float]:
         for chosen in combinations(range(size), mechanism.width):
             inside = comb(size - 1, mechanism.width - 1), comb(size - 1, mechanism.width)
             law[chosen] = include / inside[0] if code in chosen else (1 - include) / inside[1]
+    elif mechanism.name == "hadamard":
+        rest = mechanism.other / WORDS
+        for column in range(mechanism.columns):
+            odd = ((code + 1) & column).bit_count() % 2
+            law[column,] = (rest if odd else 1 - rest) / (mechanism.columns // 2)
     elif mechanism.name == "grr":
         p, q = map(float, mechanism.mark_rates)
         law = {(value,): p if value == code else q for value in range(size)}
@@ -111,7 +116,8 @@ def surprise(seen: Counter, law: dict) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("grr", 5), ("grr", 2), ("sue", 4), ("oue", 4), ("ss", 8), ("ss", 3)]
+    ("name", "size"),
+    [("grr", 5), ("grr", 2), ("sue", 4), ("oue", 4), ("ss", 8), ("ss", 3), ("hadamard", 5)],
 )
 def test_reports_of_a_mechanism_have_its_law(browser, address: str, name: str, size: int) -> None:
     show(browser, address, drawn=LOADED)

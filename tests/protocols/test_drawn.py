@@ -152,6 +152,19 @@ def test_the_law_of_sets_is_uniform_given_whether_the_truth_is_in(size: int, wid
         assert law == expected
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 9])
+def test_the_law_of_columns_is_that_of_two_parities(size: int) -> None:
+    mechanism = create("hadamard", size, 1.1)
+    columns, rest = mechanism.columns, Fraction(mechanism.other, WORDS)
+    cuts = [mechanism.other, *(column * WORDS // columns for column in range(columns))]
+    for code in (0, 1, size - 1):
+        parities = [((code + 1) & column).bit_count() % 2 for column in range(columns)]
+        assert law_of(made_by(mechanism, code), cuts) == {
+            np.array([column], dtype="<u2").tobytes(): (rest if odd else 1 - rest) / (columns // 2)
+            for column, odd in enumerate(parities)
+        }
+
+
 @pytest.mark.parametrize("parameters", [{}, {"g": 5}])
 def test_the_law_of_a_hash_given_its_seed_is_a_response_to_the_bucket(parameters: dict) -> None:
     """The seed is a whole word, uniform by definition; all else is a response of known law."""
@@ -217,7 +230,7 @@ def test_the_same_bytes_make_the_same_report() -> None:
 
 def test_what_is_not_laid_down_is_refused() -> None:
     with pytest.raises(InputError, match="no rules are laid down"):
-        create("hadamard", 5, 1.0).drawn(1, Draws())
+        create("exp", 5, 1.0).drawn(1, Draws())
     with pytest.raises(InputError, match="needs more than the 7 random bytes"):
         create("grr", 5, 1.0).drawn(1, Draws(bytes(7)))
     with pytest.raises(InputError, match="codes from 0 to 2"):

@@ -22,7 +22,7 @@ from service_http import path
 from sidelight.service.store import Submission
 
 __all__ = ["cluster_fixture", "place_fixture"]
-SENDERS, BATCH = 4, 4
+SENDERS, BATCH, LANES = 4, 4, 3
 
 
 async def _load(
@@ -96,11 +96,15 @@ def test_two_processes_with_the_same_id_at_once_count_it_once(place: str, times:
     farm = Farm(place, sockets=2)
 
     async def race() -> None:
-        urls = [f"{url}{path(made)}/reports" for url in farm.urls]
-        async with httpx.AsyncClient(timeout=AT_MOST) as client:
-            for report in reports:
+        urls, waiting = [f"{url}{path(made)}/reports" for url in farm.urls], iter(reports)
+
+        async def lane(client: httpx.AsyncClient) -> None:
+            for report in waiting:
                 both = await asyncio.gather(*(send(client, url, digest, [report]) for url in urls))
                 assert sorted(word for words in both for word in words) == ["accepted", "repeated"]
+
+        async with httpx.AsyncClient(timeout=AT_MOST) as client:
+            await asyncio.gather(*(lane(client) for _ in range(LANES)))
 
     try:
         farm.start(0)

@@ -12,16 +12,18 @@ import pytest
 import uvicorn
 
 import sidelight as sl
+from postgres import Cluster
 from service_cases import cluster_fixture, people, place_fixture, sent, task, with_store
 from service_http import body, path
 from service_process import Process
 from sidelight.ledger import Ledger, Limit
 from sidelight.protocols import write_protocol
+from sidelight.service import migrating
 from sidelight.service.app import Settings
 from sidelight.service.backups import read_backup, write_backup
 from sidelight.service.keys import make_key, operator_of
 from sidelight.service.rates import Limits
-from sidelight.service.server import Listening, first_key, serve, store_in
+from sidelight.service.server import Listening, first_key, offer, serve, store_in
 from sidelight.service.store import Store
 from sidelight.service.task import read_task
 
@@ -45,10 +47,13 @@ def test_an_empty_folder_is_enough(tmp_path: Path) -> None:
             assert device.answer(made.id, {"smokes": "no", "meal": "fish"}) == "accepted"
         assert "sidelight_reports_total" in client.get("/metrics").text
     assert service.stop() == 0
-    again = Process(tmp_path)
+    (tmp_path / "task.json").write_bytes(made.document)
+    again = Process(tmp_path, "--task", str(tmp_path / "task.json"))
     assert again.key == ""
     again.key = service.key
     with again.client() as client:
+        assert client.get(f"/t/{made.id}").status_code == 200
+        assert len(client.get(f"/v1/tasks/{made.id}/trail").json()["trail"]) == 2  # nothing was done again
         assert client.get(f"{path(made)}/arrivals").json() == {"people": 51}
     assert again.stop() == 0
     assert (tmp_path / "sidelight-service.db").exists()
@@ -76,6 +81,7 @@ def test_a_port_that_is_taken_is_one_line(run, tmp_path: Path) -> None:
         (("serve", ".", "--rate", "-1"), "`rate` must be"),
         (("serve", ".", "--database", "mysql://x"), "give a postgresql:// URL"),
         (("serve", ".", "--database", "postgresql:///x?host=/nowhere"), "PostgreSQL does not answer"),
+        (("serve", ".", "--task", "none.json"), "none.json"),
         (("service", "key", "ada"), "there is no service in"),
         (("service", "restore", "nothing.backup"), "cannot be read"),
         (("service", "task", "p.toml", "-o", "t.json"), "a task needs --purpose and --contact"),
@@ -97,6 +103,61 @@ def test_a_task_is_written_from_a_protocol(run, tmp_path: Path) -> None:
     phases = ("--phases", "corr-rr", "--epsilon", 2, "-o", tmp_path / "phases.json")
     assert run("service", "task", tmp_path / "protocol.toml", *words, *phases).code == 0
     assert json.loads((tmp_path / "phases.json").read_bytes())["rounds"] == 2
+
+
+def test_a_task_is_offered_from_the_start_and_only_once(tmp_path: Path) -> None:
+    made = task(rounds=2)
+    for _ in range(2):
+        assert offer(store_in(tmp_path), made.document) == made.id
+
+    async def look(store: Store) -> None:
+        assert [item.state for item in await store.rounds(made.id)] == ["open", "draft"]
+        assert [entry.data["kind"] for entry in await store.trail(made.id)] == ["made", "opened"]
+
+    with_store(store_in(tmp_path), look)
+
+
+def test_answers_leave_without_delay() -> None:
+    with Listening(port=0).bind() as bound:
+        assert bound.proto == socket.IPPROTO_TCP  # by which asyncio knows that it may say TCP_NODELAY
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_the_tables_of_a_new_store_are_those_that_alembic_makes(dialect) -> None:
+    kept = Path(migrating.__file__).parent / "migrations" / f"{dialect}.sql"
+    assert kept.read_text("utf-8") == migrating.written(dialect, migrating.BASE)
+
+
+def checked(run, place: object) -> dict[str, tuple[bool, str]]:
+    shown = run("doctor", "--json", "--service", place)
+    found = {item["subject"]: (item["is_fine"], item["detail"]) for item in json.loads(shown.out)}
+    assert shown.code == (0 if all(fine for name, (fine, _) in found.items() if "service " in name) else 3)
+    return found
+
+
+def test_the_doctor_looks_at_an_embedded_store(run, tmp_path: Path) -> None:
+    is_fine, said = checked(run, tmp_path)["service store"]
+    assert not is_fine
+    assert "`sidelight serve" in said
+    assert not (tmp_path / "sidelight-service.db").exists()
+    first_key(store_in(tmp_path))
+    found = checked(run, tmp_path)
+    assert found["service store"][1].endswith("is sound")
+    assert found["service tables"] == (True, migrating.NEWEST)
+    assert "million reports" in found["service disk"][1]
+    Path(store_in(tmp_path)).write_bytes(b"no database at all" * 500)
+    assert "restore a backup" in checked(run, tmp_path)["service store"][1]
+
+
+def test_the_doctor_looks_at_postgresql(run, cluster: Cluster) -> None:
+    place = cluster.database()
+    assert checked(run, place)["service tables"] == (True, "none yet: the start makes them")
+    first_key(place)
+    found = checked(run, place)
+    assert found["service tables"] == (True, migrating.NEWEST)
+    assert found["service store"][1].startswith("PostgreSQL ")
+    assert found["service commits"] == (True, "wait for the disk")
+    assert "does not answer" in checked(run, "postgresql:///x?host=/nowhere")["service store"][1]
 
 
 def test_keys_are_made_and_replaced(run, tmp_path: Path) -> None:

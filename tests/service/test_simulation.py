@@ -95,6 +95,7 @@ class Device:
     ledger: Ledger
     told: dict[int, list[str]] = field(default_factory=dict)
     sent: dict[int, set[bytes]] = field(default_factory=dict)
+    latest: int = 0
 
 
 class World:
@@ -166,7 +167,7 @@ class World:
                     lambda memory, asked=asked: sent_as(asked, course.report(asked, device.record, memory)),
                     now=self.latest,
                 )
-            except sl.InputError as error:  # a backup has opened again what the device has left behind
+            except sl.InputError as error:  # a backup, or an operator, opened a round that the device has left behind
                 if "rounds go forward" not in str(error):
                     raise
                 continue

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from postgres import Cluster
 from service_cases import (
     AT_ONCE,
     NOW,
@@ -27,7 +28,9 @@ from service_cases import (
     with_store,
 )
 from sidelight.service.collector import Collector, hash_token
+from sidelight.service.committing import Answer, Committer, Grouping
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
+from sidelight.service.postgres import PostgresStore
 from sidelight.service.sqlite import SqliteStore
 from sidelight.service.store import Store, Submission
 from sidelight.service.stores import store_of
@@ -221,6 +224,51 @@ def test_a_cancelled_caller_leaves_no_transaction_open(tmp_path) -> None:
         await store.ping()
 
     with_store(str(tmp_path / "store.db"), work)
+
+
+def test_commits_wait_for_the_disk_whatever_the_database_is_used_to(cluster: Cluster) -> None:
+    place = cluster.database()
+
+    async def unlearn(store: PostgresStore) -> None:
+        async with store.session() as session:
+            name = (await session.fetch("SELECT current_database()"))[0][0]
+            await session.fetch(f"ALTER DATABASE {name} SET synchronous_commit = off")
+
+    async def look(store: PostgresStore) -> None:
+        for _ in range(2):
+            async with store.session() as session:
+                assert (await session.fetch("SHOW synchronous_commit"))[0][0] == "on"
+
+    with_store(place, unlearn)
+    with_store(place, look)
+
+
+@pytest.mark.parametrize(("writers", "at_once"), [(1, [1]), (4, [1, 10, 7, 5])])
+def test_what_waits_is_shared_out_among_writers(writers: int, at_once: list[int]) -> None:
+    async def run() -> None:
+        taken, free = [], asyncio.Event()
+
+        async def accept(items: list[Submission]) -> list[Answer]:
+            taken.append(len(items) // 400)
+            await free.wait()
+            return [Answer("accepted")] * len(items)
+
+        committer = Committer(accept, Grouping(most=100_000, seconds=0.0), writers)
+        upload = [Submission(b"", b"")] * 400
+        first = asyncio.create_task(committer.submit(upload))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        rest = [asyncio.create_task(committer.submit(upload)) for _ in range(40)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert taken == at_once
+        free.set()
+        answers = await asyncio.gather(first, *rest)
+        assert all(len(each) == 400 for each in answers)
+        await committer.drain()
+        assert sum(taken) == 41
+
+    asyncio.run(run())
 
 
 def test_the_embedded_store_is_private_and_keeps_no_order(tmp_path) -> None:

@@ -1,10 +1,11 @@
 /* Plans, published parameters, tasks and rounds: what a server or a person hands to a device. */
 import { fromUtf8, toHex } from "./bytes.js";
 import { InputError, quoted } from "./errors.js";
+import { evenPart } from "./exact.js";
+import { fingerprintOfResponses, isTelling } from "./fingerprint.js";
 import { type Json, Numeral, parse, Table } from "./json.js";
 import { checkBudget, Hidden, type Protocol, readParameters, readProtocol, Split, Unit } from "./protocols.js";
 import { type Attribute, checkNames, readAttribute } from "./schema.js";
-import { evenPart } from "./exact.js";
 import { sha256 } from "./sha256.js";
 
 const PLAN_VERSION = 3;
@@ -140,7 +141,12 @@ function checkSecond(phases: Phases, second: Protocol): void {
   for (const [what, stated, wanted] of pairs) {
     if (stated !== wanted) throw new InputError(`the ${what} of the second phase must be the design's, ${wanted}, got ${stated}; learn again.`);
   }
-  if (!/^first phase [0-9a-f]{24},/.test(second.origin)) throw new InputError("the second phase does not say which first phase it was learnt from; learn again.");
+  const [, learnt] = /^first phase ([0-9a-f]{24}),/.exec(second.origin) ?? [];
+  if (learnt === undefined) throw new InputError("the second phase does not say which first phase it was learnt from; learn again.");
+  const { schema, epsilon } = phases;
+  if (isTelling(schema) && learnt !== fingerprintOfResponses(schema, evenPart(epsilon, schema.length))) {
+    throw new InputError("the second phase was not learnt from this design's first phase; learn again.");
+  }
 }
 
 /** Parse the parameters that are published between two phases, and return the second phase's protocol. */
@@ -170,12 +176,21 @@ export function taskFrom(bytes: Uint8Array, id: string): Task {
   const rounds = table.whole("rounds", 1, 10_000);
   const [purpose, contact] = [table.text("purpose"), table.text("contact")];
   const terms = readTerms(table.table("terms"));
+  table.maybe("pace", (key) => readPace(table.table(key)), null);
   const phases = table.maybe("phases", (key) => readPhasesTable(table.table(key)), null);
   const protocol = table.maybe("protocol", (key) => readProtocol(table.raw(key), "the task: protocol"), null);
   table.done();
   if ((phases === null) === (protocol === null)) throw new InputError("the task must have either `protocol` or `phases`; give one of them.");
   if (phases !== null && rounds !== 2) throw new InputError(`\`rounds\` must be 2, the phases of a two-phase design, got ${rounds}.`);
   return { id, purpose, contact, rounds, terms, protocol: protocol ?? firstPhase(phases!), phases };
+}
+
+/** When a service closes rounds by itself, which a device need not know. */
+function readPace(table: Table): null {
+  table.nullable("reports", (key) => table.whole(key, 1, 2 ** 40));
+  table.nullable("seconds", (key) => table.whole(key, 1, 2 ** 40));
+  table.done();
+  return null;
 }
 
 function readPhasesTable(table: Table): Phases {

@@ -8,7 +8,7 @@ import type { Form, Part } from "./layout.js";
 
 const LOG_LARGEST_BUCKETS = 11.090354888959125;
 const LARGEST_BUCKETS = 65_536;
-export const MECHANISMS = ["grr", "sue", "oue", "blh", "olh", "ss", "identity"] as const;
+export const MECHANISMS = ["grr", "sue", "oue", "blh", "olh", "ss", "hadamard", "identity"] as const;
 export type Parameters = ReadonlyMap<string, number>;
 
 /** One attribute's randomiser. */
@@ -208,6 +208,45 @@ class SubsetSelection implements Mechanism {
   }
 }
 
+/** A column of a Hadamard matrix, likelier where the parity of the bits that it shares with the value's row is 0. */
+class Hadamard implements Mechanism {
+  readonly name = "hadamard";
+  readonly other: bigint;
+  readonly form: Form;
+  private readonly bits: number;
+
+  constructor(readonly size: number, budget: number) {
+    checkSize(size);
+    if (!(budget >= 2 ** -64)) throw tooSmall(budget);
+    this.other = leastShare(2, budget);
+    this.bits = 32 - Math.clz32(size); // the least power of two above the size is 2^bits
+    this.form = { kind: "code", count: 2 ** this.bits, width: 1, seeded: false };
+    checkFactor(this.factor, budget);
+  }
+
+  get factor(): Fraction {
+    return { over: WORDS - this.other, under: this.other };
+  }
+
+  get epsilon(): number {
+    return lnNearest(this.factor);
+  }
+
+  /** A uniform column; where its parity is not the one that is drawn, the row's lowest bit is flipped in it. */
+  draw(code: number, draws: Draws): Part {
+    const row = code + 1;
+    const column = Number(draws.word() >> BigInt(64 - this.bits));
+    const wanted = draws.word() < this.other ? 1 : 0;
+    return { values: [parity(row & column) === wanted ? column : column ^ (row & -row)] };
+  }
+}
+
+function parity(number: number): number {
+  let folded = number;
+  for (let by = 16; by > 0; by >>= 1) folded ^= folded >>> by;
+  return folded & 1;
+}
+
 /** The true value, without noise. */
 class Identity implements Mechanism {
   readonly name = "identity";
@@ -299,6 +338,8 @@ export function createMechanism(name: string, size: number, budget: number | nul
       return new Unary(name, size, budget);
     case "blh":
       return new Hashing(name, size, budget, 2);
+    case "hadamard":
+      return new Hadamard(size, budget);
     case "olh":
       return new Hashing(name, size, budget, checked("g", parameters.get("g"), 2, LARGEST_BUCKETS) ?? usualBuckets(budget));
     default:

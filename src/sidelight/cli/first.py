@@ -20,6 +20,9 @@ Output = Annotated[
 ]
 Rows = Annotated[int | None, typer.Option(help="Of the survey: how many people [20000].")]
 Seed = Annotated[int | None, typer.Option(help="Of the survey: which people are drawn [1].")]
+Service = Annotated[
+    str | None, typer.Option(help="Look at a service too: the folder of its store, or its postgresql:// URL.")
+]
 
 
 def example(name: Name, output: Output, rows: Rows = None, seed: Seed = None, force: Force = False) -> None:
@@ -85,11 +88,11 @@ def _plain(table: sl.Table) -> dict[str, Any]:
     return {"rows": table.rows, "attributes": attributes, "set_aside": aside, "notes": table.notes()}
 
 
-def doctor(json: Json = False) -> None:
-    """Check the installation: versions, extras, randomness, compiled kernels."""
+def doctor(json: Json = False, service: Service = None) -> None:
+    """Check the installation: versions, extras, randomness, compiled kernels; a service's store if named."""
     from sidelight.doctor import diagnose, print_diagnosis
 
-    findings = diagnose()
+    findings = diagnose(service)
     if json:
         echo_json([vars(finding) for finding in findings])
     else:

@@ -26,6 +26,9 @@ Folder = Annotated[Path, typer.Argument(help="The folder of the embedded store; 
 Database = Annotated[
     str | None, typer.Option("--database", help="A postgresql:// URL instead of the embedded store.")
 ]
+Offered = Annotated[
+    Path | None, typer.Option("--task", help="Make this task and open its first round, unless it is there.")
+]
 Passphrase = Annotated[
     Path | None, typer.Option("--passphrase", help="A file whose first line encrypts the backup.")
 ]
@@ -55,21 +58,31 @@ class Bounds:
 
 
 @grouped(project=False)
-def serve(*, folder: Folder = HERE, database: Database = None, address: Address, bounds: Bounds) -> None:
+def serve(
+    *,
+    folder: Folder = HERE,
+    database: Database = None,
+    task: Offered = None,
+    address: Address,
+    bounds: Bounds,
+) -> None:
     """Run a collection service: devices send reports, operators open, close and publish rounds."""
     _need_extra()
     from sidelight.service.app import Settings
     from sidelight.service.rates import Limits
-    from sidelight.service.server import Listening, first_key, store_in
+    from sidelight.service.server import Listening, first_key, offer, store_in
     from sidelight.service.server import serve as run
 
     place = database or store_in(folder)
     listening = Listening(**vars(address))
     settings = Settings(place, Limits(bounds.body << 20, rate=bounds.rate, burst=bounds.burst))
+    document = None if task is None else _document(task)
 
     def ready(url: str) -> None:
         if key := first_key(place):
             say(f"The first operator's key, shown only now: {key}")
+        if document is not None:
+            say(f"People answer at {url}/t/{offer(place, document)}")
         say(f"Sidelight serves {'PostgreSQL' if database else place} on {url}; stop with Ctrl-C.")
 
     try:
@@ -259,6 +272,14 @@ def restore(
     place, secret = database or store_in(folder), _secret(passphrase)
     with_store(place, lambda store: read_backup(store, source, secret, int(time.time())))
     say("Restored. Reports that were acknowledged after the backup are lost; those sent again are counted.")
+
+
+def _document(path: Path) -> bytes:
+    from sidelight.service.task import read_task
+
+    content = read_text(path, f"{path} is not UTF-8 text.").encode()
+    read_task(content)  # what is wrong with it is said before anything listens
+    return content
 
 
 def _need_extra() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sidelight.foundation.arrays import Array, Mask, Whole
 from sidelight.foundation.compiled import use_loop
+from sidelight.foundation.draws import Draws
 from sidelight.foundation.randomness import randomness
 from sidelight.mechanisms.channel import Channel, channel_of_columns
 from sidelight.mechanisms.checks import check_codes, check_offset
@@ -80,6 +81,15 @@ class HadamardResponse(OneCode, FrequencyOracle):
         lowest = rows & (~rows + np.uint32(1))
         drawn ^= np.where(_parity(rows & drawn) != parity, lowest, np.uint32(0))
         return Reports(drawn.astype(self.form.dtype), is_simulation=not noise.is_secure)
+
+    def drawn(self, code: int, draws: Draws) -> Reports:
+        """Return the column that two words make: one for a uniform column, one for its parity."""
+        row, bits = int(code) + 1, self.columns.bit_length() - 1
+        column = draws.word() >> (64 - bits)
+        is_odd = draws.word() < self.other
+        if (row & column).bit_count() % 2 != is_odd:
+            column ^= row & -row
+        return Reports(np.array([column], dtype=self.form.dtype))
 
     def marked(self, reports: Reports) -> Mask:
         """Return which values have parity 0 with each reported column."""

@@ -216,7 +216,7 @@ class Mechanism(ABC):
         del code, draws
         raise InputError(
             f"no rules are laid down for how a device makes a report of {self.name!r} from given bytes; take "
-            "'grr', 'sue', 'oue', 'blh', 'olh', 'ss' or 'dbitflip', or `randomise`."
+            "'grr', 'sue', 'oue', 'blh', 'olh', 'ss', 'hadamard' or 'dbitflip', or `randomise`."
         )
 
     # What the server makes of it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 from asyncio import sleep as pause
@@ -80,6 +81,7 @@ def make_app(store: Store, limits: Limits | None = None, grouping: Grouping | No
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
+        gc.freeze()  # what is there now stays: it need not be looked through for every few thousand reports
         log_event("started")
         working = [
             asyncio.create_task(_retire_hourly(collector)),

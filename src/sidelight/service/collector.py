@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sidelight.foundation.arrays import Whole
@@ -238,32 +238,33 @@ class Collector:
             return []
         committer = self._committers.get(asked.key)
         if committer is None:
-            committer = Committer(lambda items: self._accept(asked, items), self._grouping)
+            accept = partial(self._accept, asked)
+            committer = Committer(accept, self._grouping, self.store.writers)
             self._committers[asked.key] = committer
         return await committer.submit(submissions)
 
     async def _accept(self, asked: Asked, submissions: Sequence[Submission]) -> Sequence[Answer]:
         """Store the reports of one transaction, setting apart what is none and what comes twice."""
         unpacked = asked.wire.unpack([item.payload for item in submissions])
-        answers: dict[int, Answer] = {
-            place: Answer("malformed", REFUSALS[reason]) for place, reason in unpacked.refused.items()
-        }
-        first: dict[bytes, int] = {}
-        for place in unpacked.kept.tolist():
-            first.setdefault(submissions[place].id, place)
-        places = list(first.values())
+        # Nearly always all are reports, and each has an id of its own.
+        is_plain = not unpacked.refused and len({item.id for item in submissions}) == len(submissions)
+        # Of those that share an id the first: dictionaries keep the later of two.
+        kept = () if is_plain else reversed(unpacked.kept.tolist())
+        first = {submissions[place].id: place for place in kept}
+        fine = submissions if is_plain else [submissions[place] for place in sorted(first.values())]
 
         def add_up(chosen: Sequence[int]) -> Whole:
             if len(chosen) == len(submissions):
                 return asked.tally.row(unpacked.reports)
-            kept = [submissions[places[place]].payload for place in chosen]
-            return asked.tally.row(asked.wire.unpack(kept).reports)
+            payloads = [fine[place].payload for place in chosen]
+            return asked.tally.row(asked.wire.unpack(payloads).reports)
 
-        terms = asked.task.terms
-        fine = [submissions[place] for place in places]
-        outcomes = await self.store.accept(asked.key, fine, terms, add_up) if fine else []
-        if len(fine) == len(submissions):  # as it nearly always is
+        outcomes = await self.store.accept(asked.key, fine, asked.task.terms, add_up) if fine else []
+        if is_plain:
             return [_ANSWERS[outcome] for outcome in outcomes]
+        answers: dict[int, Answer] = {
+            place: Answer("malformed", REFUSALS[reason]) for place, reason in unpacked.refused.items()
+        }
         by_id = {item.id: outcome for item, outcome in zip(fine, outcomes, strict=True)}
         for place, item in enumerate(submissions):
             if place not in answers:

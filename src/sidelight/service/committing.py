@@ -1,7 +1,8 @@
 """Group commit: uploads that come while a transaction is under way share the next one.
 
 A transaction costs a wait for the disk, whatever is in it. So uploads of one round are gathered, up to a
-number of reports and for a moment at most, and each is answered once its transaction is over.
+number of reports and for a moment at most, and each is answered once its transaction is over. Where a store
+gains from several transactions at once, what waits is shared out among them.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ class Grouping:
         waiting: if more reports than this are waiting, senders are told to come back.
     """
 
-    most: int = 2000
+    most: int = 10_000
     seconds: float = 0.002
     waiting: int = 200_000
+
+
+_LEAST_SHARE = 2000
+"""Fewer reports are not worth a transaction of their own while others are under way."""
 
 
 @dataclass
@@ -53,12 +58,13 @@ class _Upload:
 class Committer:
     """Gathers the uploads of one round."""
 
-    def __init__(self, accept: Accept, grouping: Grouping) -> None:
-        """Take what stores the reports of a transaction."""
-        self._accept, self._grouping = accept, grouping
+    def __init__(self, accept: Accept, grouping: Grouping, writers: int = 1) -> None:
+        """Take what stores the reports of a transaction, and how many of them may be under way at once."""
+        self._accept, self._grouping, self._writers = accept, grouping, writers
         self._uploads: deque[_Upload] = deque()
         self._waiting = 0
-        self._worker: asyncio.Task[None] | None = None
+        self._busy = 0
+        self._workers: set[asyncio.Task[None]] = set()
 
     async def submit(self, submissions: Sequence[Submission]) -> Sequence[Answer]:
         """Store reports and return what became of each."""
@@ -67,28 +73,35 @@ class Committer:
         upload = _Upload(submissions, asyncio.get_running_loop().create_future())
         self._uploads.append(upload)
         self._waiting += len(submissions)
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
+        wanted = min(self._writers, 1 + self._waiting // _LEAST_SHARE)
+        if self._busy < wanted:
+            self._busy += 1
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
         return await upload.answered
 
     async def drain(self) -> None:
         """Wait until everything that came is answered."""
-        while self._worker is not None:
-            await asyncio.wait([self._worker])
+        while self._workers:
+            await asyncio.wait(self._workers)
 
     async def _work(self) -> None:
         try:
             while self._uploads:
                 if self._grouping.seconds and self._waiting < self._grouping.most:
                     await asyncio.sleep(self._grouping.seconds)
-                await self._commit(self._taken())
+                if self._uploads:  # another worker may have taken them
+                    await self._commit(self._taken())
         finally:
-            self._worker = None
+            self._busy -= 1
 
     def _taken(self) -> list[_Upload]:
+        share = max(_LEAST_SHARE, -(-self._waiting // self._writers))
+        most = min(share, self._grouping.most)
         group, size = [self._uploads.popleft()], 0
         size += len(group[0].submissions)
-        while self._uploads and size + len(self._uploads[0].submissions) <= self._grouping.most:
+        while self._uploads and size + len(self._uploads[0].submissions) <= most:
             group.append(self._uploads.popleft())
             size += len(group[-1].submissions)
         self._waiting -= size

@@ -16,6 +16,7 @@ Dialect = Literal["sqlite", "postgresql"]
 BASE = "base"
 """The version of a store without tables."""
 NEWEST = "0001"
+_FOLDER = Path(__file__).parent / "migrations"
 LOCK = 0x5_1DE_1167
 """PostgreSQL's advisory lock under which a store is migrated."""
 
@@ -30,14 +31,23 @@ def migration(dialect: Dialect, version: str) -> list[str]:
     """
     if version == NEWEST:
         return []
-    # Loaded where there is something to do: workers start without it.
+    if version == BASE:
+        return _statements((_FOLDER / f"{dialect}.sql").read_text("utf-8"))
+    return _statements(written(dialect, version))
+
+
+def written(dialect: Dialect, version: str) -> str:
+    """Return the SQL of all steps after a version, as Alembic writes it.
+
+    What it writes for a new store is kept in `migrations`: to load Alembic takes longer than all the rest.
+    """
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
 
-    written = StringIO()
-    config = Config(output_buffer=written)
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    output = StringIO()
+    config = Config(output_buffer=output)
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     config.attributes["dialect"] = dialect
     try:
         command.upgrade(config, f"{version}:head", sql=True)
@@ -45,5 +55,14 @@ def migration(dialect: Dialect, version: str) -> list[str]:
         raise InputError(
             f"the store has version {version}, this Sidelight knows {NEWEST}; use a newer Sidelight."
         ) from None
-    lines = [line for line in written.getvalue().splitlines() if not line.startswith("--")]
+    return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
+
+
+def _statements(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
     return [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]
+
+
+if __name__ == "__main__":  # after a new step: python -m sidelight.service.migrating
+    for name in ("sqlite", "postgresql"):
+        (_FOLDER / f"{name}.sql").write_text(written(name, BASE), "utf-8")

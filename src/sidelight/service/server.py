@@ -17,18 +17,21 @@ from uvicorn.supervisors import Multiprocess
 
 from sidelight.foundation.errors import InputError, check_whole, invalid
 from sidelight.service.app import SETTINGS, Settings
+from sidelight.service.collector import Collector
 from sidelight.service.errors import StoreError
 from sidelight.service.keys import hash_key, make_key
 from sidelight.service.logs import start_logs
 from sidelight.service.metrics import SEVERAL
 from sidelight.service.store import Store
 from sidelight.service.stores import store_of
+from sidelight.service.task import read_task
 
 T = TypeVar("T")
 
 STORE = "sidelight-service.db"
 """What the embedded store is called in its folder."""
 _WAITING = 2048
+_SERVE = "sidelight serve"
 _LONGEST_NAME = 200
 STOP_SECONDS = 30
 """So long requests that are under way may take when the service stops."""
@@ -62,7 +65,9 @@ class Listening:
 
     def bind(self) -> socket.socket:
         """Return a socket that listens, or raise if the address is taken."""
-        made = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
+        # By its protocol asyncio knows that it is TCP, and sends the last bytes of an answer without delay.
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((self.host, self.port))
@@ -103,6 +108,20 @@ def new_key(store: str, name: str) -> str:
     if not name.strip() or len(name) > _LONGEST_NAME:
         raise invalid("name", f"a text of 1 to {_LONGEST_NAME} characters", name)
     return with_store(store, lambda opened: _add(opened, name))
+
+
+def offer(store: str, document: bytes) -> str:
+    """Make a task and open its first round, unless that was done before; return its id."""
+    task = read_task(document)
+
+    async def work(opened: Store) -> str:
+        collector = Collector(opened)
+        await collector.make(task, _SERVE)
+        if (await collector.stored(task.id, 1)).state == "draft":
+            await collector.open(task.id, 1, _SERVE)
+        return task.id
+
+    return with_store(store, work)
 
 
 async def _add(opened: Store, name: str) -> str:

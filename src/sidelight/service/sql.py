@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
@@ -29,6 +29,7 @@ TABLES = {
 """What is kept, in the order in which it can be written again."""
 _ROUND = TABLES["rounds"]
 Row = Sequence[Any]
+T = TypeVar("T")
 
 
 class Session(ABC):
@@ -48,8 +49,12 @@ class Session(ABC):
         """Run one statement for each row."""
 
     @abstractmethod
+    async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
+        """Add ids to a round; False if some were there, and then the transaction must not be committed."""
+
+    @abstractmethod
     async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Add ids to a round, and return those that were not there."""
+        """Add those ids to a round that are not there, and return those that were."""
 
     @abstractmethod
     async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
@@ -62,6 +67,10 @@ class Session(ABC):
     @abstractmethod
     async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
         """Remove the hashes of tokens, and return those that were there."""
+
+    async def run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        """Do what awaits nothing but this transaction; a store may have a quicker way than step by step."""
+        return await work(self)
 
     async def prepare_round(self, key: int) -> None:  # noqa: B027 - not all need it
         """Make room for a round's ids."""
@@ -152,34 +161,14 @@ class SqlStore(Store):
         self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
     ) -> list[Outcome]:
         """Count submissions, see `Store.accept`."""
-        async with self.session() as session:
-            # A quota is exact only if nobody else counts meanwhile.
-            lock = session.shared if terms.most_reports is None else session.alone
-            rows = await session.fetch(f"SELECT state FROM rounds WHERE key = $1{lock}", key)
-            if not rows or rows[0][0] == "draft":
-                raise ConflictError("the round is not open yet; come back when it is.")
-            # In one order, so that two processes with the same ids wait for each other and not in a circle.
-            ids = sorted(item.id for item in submissions)
-            if rows[0][0] != "open":
-                known = await session.known_ids(key, ids)
-                return ["repeated" if item.id in known else "closed" for item in submissions]
-            outcomes = await _claim(session, key, submissions, terms, await session.add_ids(key, ids))
-            counted = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
-            if counted:
-                await self._add(session, key, add_up(counted))
-                if terms.keeps_reports:
-                    kept = [(key, submissions[place].id, submissions[place].payload) for place in counted]
-                    await session.many("INSERT INTO reports (round, id, payload) VALUES ($1, $2, $3)", kept)
-            return outcomes
-
-    async def _add(self, session: Session, key: int, row: Whole) -> None:
-        shard = secrets.randbelow(self.shards)
-        where = "WHERE round = $1 AND shard = $2"
-        found = await session.fetch(f"SELECT cells FROM sums {where}{session.alone}", key, shard)
-        total = add_rows(row_from(found[0][0]), row)
-        await session.fetch(
-            f"UPDATE sums SET people = $3, cells = $4 {where}", key, shard, int(total[0]), row_bytes(total)
-        )
+        # Nearly always all ids are new. Which are not costs more to ask, so it is asked only then, once more.
+        counting = _Counting(key, submissions, terms, add_up, secrets.randbelow(self.shards))
+        try:
+            async with self.session() as session:
+                return await session.run(lambda inner: _count(inner, counting, are_new=True))
+        except _RepeatedError:
+            async with self.session() as session:
+                return await session.run(lambda inner: _count(inner, counting, are_new=False))
 
     async def sums(self, key: int) -> Whole | None:
         """Return a round's row, see `Store.sums`."""
@@ -287,16 +276,70 @@ async def _spread(session: Session, shards: int) -> None:
     )
 
 
+class _RepeatedError(Exception):
+    """Some ids are known."""
+
+
+class _Counting(NamedTuple):
+    """What one transaction counts, and in which shard of the sums."""
+
+    key: int
+    submissions: Sequence[Submission]
+    terms: Terms
+    add_up: AddUp
+    shard: int
+
+
+async def _count(session: Session, asked: _Counting, *, are_new: bool) -> list[Outcome]:
+    """Count submissions; if all ids are said to be new and are not, raise `_RepeatedError`."""
+    key, submissions, terms = asked.key, asked.submissions, asked.terms
+    # A quota is exact only if nobody else counts meanwhile.
+    lock = session.shared if terms.most_reports is None else session.alone
+    rows = await session.fetch(f"SELECT state FROM rounds WHERE key = $1{lock}", key)
+    if not rows or rows[0][0] == "draft":
+        raise ConflictError("the round is not open yet; come back when it is.")
+    # In one order, so that two processes with the same ids wait for each other and not in a circle.
+    ids = sorted([item.id for item in submissions])
+    if rows[0][0] != "open":
+        known = await session.known_ids(key, ids)
+        return ["repeated" if item.id in known else "closed" for item in submissions]
+    if not are_new:
+        known = await session.add_ids(key, ids)
+    elif await session.add_new_ids(key, ids):
+        known = set()
+    else:
+        raise _RepeatedError
+    outcomes = await _claim(session, key, submissions, terms, known)
+    counted = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
+    if counted:
+        await _add(session, key, asked.shard, asked.add_up(counted))
+        if terms.keeps_reports:
+            kept = [(key, submissions[place].id, submissions[place].payload) for place in counted]
+            await session.many("INSERT INTO reports (round, id, payload) VALUES ($1, $2, $3)", kept)
+    return outcomes
+
+
+async def _add(session: Session, key: int, shard: int, row: Whole) -> None:
+    where = "WHERE round = $1 AND shard = $2"
+    found = await session.fetch(f"SELECT cells FROM sums {where}{session.alone}", key, shard)
+    total = add_rows(row_from(found[0][0]), row)
+    await session.fetch(
+        f"UPDATE sums SET people = $3, cells = $4 {where}", key, shard, int(total[0]), row_bytes(total)
+    )
+
+
 async def _prepare(session: Session, keys: Sequence[int]) -> None:
     for key in keys:
         await session.prepare_round(key)
 
 
 async def _claim(
-    session: Session, key: int, submissions: Sequence[Submission], terms: Terms, fresh: set[bytes]
+    session: Session, key: int, submissions: Sequence[Submission], terms: Terms, known: set[bytes]
 ) -> list[Outcome]:
-    """Return what becomes of submissions whose fresh ids were added, and drop those that are refused."""
-    outcomes: list[Outcome] = ["accepted" if item.id in fresh else "repeated" for item in submissions]
+    """Return what becomes of submissions whose ids were added but for the known, and drop the refused."""
+    outcomes: list[Outcome] = ["accepted"] * len(submissions)
+    if known:
+        outcomes = ["repeated" if item.id in known else "accepted" for item in submissions]
     if terms.needs_token:
         await _pay(session, key, submissions, outcomes)
     if terms.most_reports is not None:
@@ -308,6 +351,8 @@ async def _claim(
         if terms.needs_token:  # who was not counted has not used up a token
             back = [(key, submissions[place].token) for place in over]
             await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", back)
+    if not terms.needs_token and terms.most_reports is None:
+        return outcomes
     refused = [item.id for item, outcome in zip(submissions, outcomes, strict=True)
                if outcome not in ("accepted", "repeated")]  # fmt: skip
     if refused:

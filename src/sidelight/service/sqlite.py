@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
@@ -24,7 +24,11 @@ BUSY_SECONDS = 30.0
 """So long a writer waits for another process's transaction, which takes milliseconds."""
 _HASH_BYTES = 32
 # What is deleted is overwritten: a retired round is not left in the file.
-_SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
+_SETTINGS = (
+    "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON",
+    # Ids are random, so a transaction touches as many pages as ids: each is written back once for many.
+    "wal_autocheckpoint = 8192", "cache_size = -32768",
+)  # fmt: skip
 # The pieces of one argument of ids: a list of thousands of arguments would be parsed anew each time.
 _PIECES = (
     "WITH RECURSIVE place(i) AS (SELECT 0 WHERE length($2) > 0 UNION ALL SELECT i + 1 FROM place WHERE "
@@ -85,11 +89,10 @@ class SqliteStore(SqlStore):
         connection = self._connection
         if connection is None:
             raise StoreError("the store is closed.")
-        session = SqliteSession(connection, self._call)
+        session = SqliteSession(connection, self._call, begin)
         try:
-            await session.fetch(begin)
             yield session
-            await session.fetch("COMMIT")
+            await self._call(_commit, connection)
         except BaseException:
             # In the store's thread, after what a cancelled caller left it to do.
             await self._call(_undo, connection)
@@ -111,10 +114,15 @@ class SqliteStore(SqlStore):
 class SqliteSession(Session):
     """A transaction of SQLite, which keeps all other writers away."""
 
-    def __init__(self, connection: sqlite3.Connection, call: Callable[..., Any]) -> None:
-        """Take a connection, and what runs something in its thread."""
-        self._connection = connection
-        self._call = call
+    def __init__(self, connection: sqlite3.Connection, call: Callable[..., Any], begin: str = "") -> None:
+        """Take a connection, what runs something in its thread, and how the first statement begins it all."""
+        self._connection, self._call, self._begin = connection, call, begin
+
+    async def run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        """Do everything in one go in the connection's thread, see `Session.run`."""
+        inner = SqliteSession(self._connection, _at_once, self._begin)
+        done: T = await self._call(_driven, work(inner))
+        return done
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """Run a statement, see `Session.fetch`."""
@@ -122,16 +130,33 @@ class SqliteSession(Session):
         return rows
 
     def _fetched(self, sql: str, arguments: Sequence[Any]) -> list[Row]:
+        self._start()
         return self._connection.execute(_numbered(sql), arguments).fetchall()
+
+    def _start(self) -> None:
+        if not self._connection.in_transaction:
+            self._connection.execute(self._begin)
 
     async def many(self, sql: str, rows: Sequence[Row]) -> None:
         """Run a statement for each row."""
-        await self._call(self._connection.executemany, _numbered(sql), rows)
+        await self._call(self._fetched_many, sql, rows)
+
+    def _fetched_many(self, sql: str, rows: Sequence[Row]) -> None:
+        self._start()
+        self._connection.executemany(_numbered(sql), rows)
+
+    async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
+        """Add ids, see `Session.add_new_ids`."""
+        before = self._connection.total_changes
+        sql = _PIECES + "INSERT OR IGNORE INTO ids SELECT $1, id FROM piece"
+        await self.fetch(sql, key, b"".join(ids), ID_BYTES)
+        return self._connection.total_changes - before == len(ids)
 
     async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
         """Add ids, see `Session.add_ids`."""
-        sql = _PIECES + "INSERT OR IGNORE INTO ids SELECT $1, id FROM piece RETURNING id"
-        return {row[0] for row in await self.fetch(sql, key, b"".join(ids), ID_BYTES)}
+        known = await self.known_ids(key, ids)
+        await self.add_new_ids(key, [name for name in ids if name not in known])
+        return known
 
     async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
         """Return which ids are there."""
@@ -159,6 +184,25 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     for statement in migration("sqlite", row[0] if row else BASE):
         connection.execute(statement)
     connection.execute("COMMIT")
+
+
+async def _at_once(work: Callable[..., T], *arguments: Any) -> T:
+    return work(*arguments)
+
+
+def _driven(steps: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine whose every step is there at once, without a loop."""
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        done: T = end.value
+        return done
+    raise AssertionError("a transaction of SQLite waits for nothing else.")
+
+
+def _commit(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("COMMIT")
 
 
 def _undo(connection: sqlite3.Connection) -> None:

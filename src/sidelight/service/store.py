@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from sidelight.foundation.arrays import Whole
 from sidelight.service.rounds import State
@@ -23,8 +23,7 @@ AddUp = Callable[[Sequence[int]], Whole]
 """What gives the row of some of the submissions, by their places."""
 
 
-@dataclass(frozen=True)
-class Submission:
+class Submission(NamedTuple):
     """One report: its random id of 16 bytes, its wire form, and the hash of its token if it has one."""
 
     id: bytes
@@ -81,6 +80,9 @@ Decide = Callable[[StoredRound, Whole | None], Step | None]
 
 class Store(ABC):
     """What a service needs of a place to keep its tasks, ids and sums; every method is one transaction."""
+
+    writers: ClassVar[int] = 1
+    """How many transactions of one round gain from being under way at once."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -8,9 +8,14 @@ from sidelight.service.store import Store
 _SCHEMES = ("postgresql://", "postgres://")
 
 
+def is_url(name: str) -> bool:
+    """Return whether a name is a PostgreSQL URL."""
+    return name.startswith(_SCHEMES)
+
+
 def store_of(name: str) -> Store:
     """Return the store that a URL or a path names; it is not opened."""
-    if name.startswith(_SCHEMES):
+    if is_url(name):
         from sidelight.service.postgres import PostgresStore
 
         return PostgresStore(name)

@@ -105,10 +105,12 @@ class Wire:
             phase: the collection that they are the first phase of, if any.
         """
         reasons = np.zeros(len(payloads), dtype=np.intp)
-        lengths = np.fromiter(map(_length, payloads), dtype=np.intp, count=len(payloads))
+        _check_bytes(payloads)
+        lengths = np.fromiter(map(len, payloads), dtype=np.intp, count=len(payloads))
         _note(reasons, "length", lengths != self.length)
         fitting = np.flatnonzero(reasons == 0)
-        joined = b"".join(payload for payload in payloads if len(payload) == self.length)
+        own = payloads if len(fitting) == len(payloads) else [payloads[i] for i in fitting.tolist()]
+        joined = b"".join(own)
         rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(fitting), self.length)
         reports, reasons[fitting] = self._judged(rows)
         parts = tuple(replace(part, is_simulation=is_simulation) for part in reports.parts)
@@ -160,10 +162,10 @@ def _note(reasons: Positions, reason: Refusal, where: Mask) -> None:
     reasons[(reasons == 0) & where] = 1 + _ORDER.index(reason)
 
 
-def _length(payload: Any) -> int:
-    if not isinstance(payload, bytes):
-        raise invalid("payloads", "bytes, one person's report each", type(payload).__name__)
-    return len(payload)
+def _check_bytes(payloads: Sequence[Any]) -> None:
+    for kind in set(map(type, payloads)):
+        if not issubclass(kind, bytes):
+            raise invalid("payloads", "bytes, one person's report each", kind.__name__)
 
 
 def _failing(check: Callable[[Reports], object], reports: Reports) -> Mask:

@@ -65,6 +65,226 @@ function fromBase64(text, label) {
 var be32 = (number) => Uint8Array.of(number >>> 24, number >>> 16, number >>> 8, number);
 var prefixed = (texts) => joined(texts.map(utf8).flatMap((part) => [be32(part.length), part]));
 
+// src/exact.ts
+var WORDS = 1n << 64n;
+var LARGEST_SIZE = 65536;
+var BITS = 400n;
+var ONE = 1n << BITS;
+var DIGITS2 = 60;
+var LARGEST_EXPONENT = 100;
+function exactly(number) {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, number);
+  const bits = view.getBigUint64(0);
+  const exponent = Number(bits >> 52n & 0x7ffn);
+  const mantissa = bits & 0xfffffffffffffn | (exponent === 0 ? 0n : 1n << 52n);
+  const shift = (exponent === 0 ? 1 : exponent) - 1075;
+  return shift >= 0 ? { over: mantissa << BigInt(shift), under: 1n } : { over: mantissa, under: 1n << BigInt(-shift) };
+}
+function nearest({ over, under }) {
+  if (over === 0n) return 0;
+  let shift = bitLength(under) - bitLength(over) + 54;
+  shift = Math.min(shift, 1074);
+  const [up, down] = shift >= 0 ? [over << BigInt(shift), under] : [over, under << BigInt(-shift)];
+  let [whole, rest, scale] = [up / down, up % down, -shift];
+  const extra = BigInt(Math.max(bitLength(whole) - 53, 0));
+  const dropped = whole & (1n << extra) - 1n;
+  whole >>= extra;
+  scale += Number(extra);
+  const twice = extra === 0n ? 2n * rest : 2n * (dropped * down + rest);
+  const half = extra === 0n ? down : down << extra;
+  if (twice > half || twice === half && (whole & 1n) === 1n) whole += 1n;
+  return scale < -1e3 ? Number(whole) * 2 ** (scale + 200) * 2 ** -200 : Number(whole) * 2 ** scale;
+}
+var bitLength = (number) => number === 0n ? 0 : number.toString(2).length;
+var times = (one, other) => one * other >> BITS;
+function artanhs(over, under) {
+  const square = over * over * ONE / (under * under);
+  let [term, sum2] = [over * ONE / under, 0n];
+  for (let odd = 1n; term !== 0n; odd += 2n) {
+    sum2 += term / odd;
+    term = times(term, square);
+  }
+  return 2n * sum2;
+}
+var LN2 = artanhs(1n, 3n);
+function logarithm({ over, under }) {
+  let halvings = BigInt(bitLength(over) - bitLength(under));
+  if (halvings > 0n && over < under << halvings) halvings -= 1n;
+  const scaled = under << halvings;
+  return halvings * LN2 + artanhs(over - scaled, over + scaled);
+}
+function exponential({ over, under }) {
+  const fixed = (over << BITS) / under;
+  const doublings = fixed / LN2;
+  let [term, sum2] = [ONE, ONE];
+  const rest = fixed - doublings * LN2;
+  for (let i = 1n; term !== 0n; i++) {
+    term = times(term, rest) / i;
+    sum2 += term;
+  }
+  return { over: sum2 << doublings, under: ONE };
+}
+var below = /* @__PURE__ */ new Map();
+function expBelow(exponent) {
+  const known = below.get(exponent);
+  if (known !== void 0) return known;
+  const { over, under } = exponential(exactly(Math.min(exponent, LARGEST_EXPONENT)));
+  const most = 10n ** BigInt(DIGITS2);
+  let scale = BigInt(DIGITS2 - (over / under).toString().length);
+  const rounded = () => (2n * over * 10n ** scale + under) / (2n * under);
+  let digits = rounded();
+  if (digits >= most) {
+    scale -= 1n;
+    digits = rounded();
+  }
+  if (digits === most / 10n) [digits, scale] = [most, scale + 1n];
+  const made = { over: digits - 1n, under: 10n ** scale };
+  below.set(exponent, made);
+  return made;
+}
+var expNearest = (exponent) => nearest(exponential(exactly(exponent)));
+var lnNearest = (factor) => nearest({ over: logarithm(factor), under: ONE });
+function leastShare(size, budget) {
+  const { over, under } = expBelow(budget);
+  return WORDS * under / (BigInt(size - 1) * under + over) + 1n;
+}
+var isAbove = (one, other) => one.over * other.under > other.over * one.under;
+function checkFactor(factor, budget) {
+  if (factor.over <= factor.under) throw tooSmall(budget);
+  if (isAbove(factor, expBelow(budget))) {
+    throw new Error(`the thresholds spend more than the epsilon of ${budget}; this client is at fault, do not use it.`);
+  }
+}
+var tooSmall = (budget) => new InputError(`\`epsilon\` must be large enough to be realised with 64 random bits, got ${budget}.`);
+function evenPart(budget, parts) {
+  const part = budget / parts;
+  const [one, all] = [exactly(part), exactly(budget)];
+  return isAbove({ over: one.over * BigInt(parts), under: one.under }, all) ? justBelow(part) : part;
+}
+function justBelow(number) {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, number);
+  view.setBigUint64(0, view.getBigUint64(0) - 1n);
+  return view.getFloat64(0);
+}
+function exactSum(numbers) {
+  const sum2 = numbers.map(exactly).reduce(
+    (one, other) => ({ over: one.over * other.under + other.over * one.under, under: one.under * other.under }),
+    { over: 0n, under: 1n }
+  );
+  return nearest(sum2);
+}
+function filterSquares(units, unitsOfOne, delta) {
+  const twice = 2n * logarithm({ over: delta.under, under: delta.over });
+  const root = squareRoot((2n * units << BITS) / unitsOfOne + twice) - squareRoot(twice);
+  const squares2 = times(root, root) * unitsOfOne * unitsOfOne >> BITS;
+  return squares2 > 0n ? squares2 - 1n : 0n;
+}
+var squareRoot = (fixed) => wholeRoot(fixed << BITS);
+function wholeRoot(number) {
+  if (number < 2n) return number;
+  let root = 1n << BigInt(bitLength(number) + 1 >> 1);
+  for (; ; ) {
+    const next = root + number / root >> 1n;
+    if (next >= root) return root;
+    root = next;
+  }
+}
+
+// src/blake2b.ts
+var WORD = (1n << 64n) - 1n;
+var BLOCK = 128;
+var START = [
+  0x6a09e667f3bcc908n,
+  0xbb67ae8584caa73bn,
+  0x3c6ef372fe94f82bn,
+  0xa54ff53a5f1d36f1n,
+  0x510e527fade682d1n,
+  0x9b05688c2b3e6c1fn,
+  0x1f83d9abfb41bd6bn,
+  0x5be0cd19137e2179n
+];
+var ORDERS = [
+  "0123456789abcdef",
+  "ea489fd61c02b753",
+  "b8c052fdae367194",
+  "7931dcbe265a40f8",
+  "905724afe1bc683d",
+  "2c6a0b834d75fe19",
+  "c51fed4a0763928b",
+  "db7ec13950f4862a",
+  "6fe9b308c2d714a5",
+  "a2847615fb9e3cd0"
+].map((row) => Array.from(row, (digit) => parseInt(digit, 16)));
+var ROUNDS = 12;
+var QUADS = [[0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15], [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]];
+var turned = (word, by) => word >> by | word << 64n - by & WORD;
+function compress(state, block, read, isLast) {
+  const view = new DataView(block.buffer, block.byteOffset, BLOCK);
+  const words2 = Array.from({ length: 16 }, (_, i) => view.getBigUint64(8 * i, true));
+  const v = [...state, ...START];
+  v[12] ^= BigInt(read);
+  if (isLast) v[14] ^= WORD;
+  for (let round = 0; round < ROUNDS; round++) {
+    const order = ORDERS[round % ORDERS.length];
+    QUADS.forEach(([a, b, c, d], i) => {
+      v[a] = v[a] + v[b] + words2[order[2 * i]] & WORD;
+      v[d] = turned(v[d] ^ v[a], 32n);
+      v[c] = v[c] + v[d] & WORD;
+      v[b] = turned(v[b] ^ v[c], 24n);
+      v[a] = v[a] + v[b] + words2[order[2 * i + 1]] & WORD;
+      v[d] = turned(v[d] ^ v[a], 16n);
+      v[c] = v[c] + v[d] & WORD;
+      v[b] = turned(v[b] ^ v[c], 63n);
+    });
+  }
+  state.forEach((word, i) => state[i] = word ^ v[i] ^ v[i + 8]);
+}
+function blake2b(bytes, size) {
+  const state = [...START];
+  state[0] ^= BigInt(16842752 | size);
+  const blocks = Math.max(1, Math.ceil(bytes.length / BLOCK));
+  for (let i = 0; i < blocks; i++) {
+    const block = new Uint8Array(BLOCK);
+    block.set(bytes.subarray(BLOCK * i, BLOCK * (i + 1)));
+    compress(state, block, Math.min(BLOCK * (i + 1), bytes.length), i + 1 === blocks);
+  }
+  const whole = new Uint8Array(64);
+  const view = new DataView(whole.buffer);
+  state.forEach((word, i) => view.setBigUint64(8 * i, word, true));
+  return whole.slice(0, size);
+}
+
+// src/fingerprint.ts
+var BYTES = 12;
+var LEAST_PLAIN = 1e-4;
+var LARGEST_PLAIN = 1e16;
+function written(number) {
+  if (number !== 0 && (Math.abs(number) < LEAST_PLAIN || Math.abs(number) >= LARGEST_PLAIN)) {
+    const [digits, power] = number.toExponential().split("e");
+    return `${digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+  }
+  return Number.isInteger(number) ? `${Object.is(number, -0) ? "-0" : number}.0` : String(number);
+}
+var quotedText = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+function json(value) {
+  if (typeof value === "string") return quotedText(value);
+  if (typeof value === "number") return written(value);
+  if (Array.isArray(value)) return `[${value.map(json).join(", ")}]`;
+  const table = value;
+  return `{${Object.keys(table).sort().map((key2) => `${quotedText(key2)}: ${json(table[key2])}`).join(", ")}}`;
+}
+var isTelling = (schema) => schema.every(({ edges }) => edges.every((edge) => typeof edge === "number"));
+function fingerprintOfResponses(schema, budget) {
+  const unit = schema.map(({ name }) => ({ attributes: [name], epsilon: budget, mechanism: "grr" }));
+  const attributes = schema.map(({ name, kind, values, edges, missing, merged }) => {
+    const together = merged.size > 0 ? [[...merged].map(([label, parts]) => [label, parts])] : [];
+    return [name, kind, values, edges, missing, ...together];
+  });
+  return toHex(blake2b(utf8(json([{ protocol: "split", unit }, attributes])), BYTES));
+}
+
 // src/json.ts
 var Numeral = class {
   constructor(text) {
@@ -82,7 +302,7 @@ var MOST_DEPTH = 60;
 var NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 var STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 var SPACE = /[ \t\n\r]*/y;
-var WORDS = /* @__PURE__ */ new Map([["null", null], ["true", true], ["false", false]]);
+var WORDS2 = /* @__PURE__ */ new Map([["null", null], ["true", true], ["false", false]]);
 var Parser = class {
   constructor(text, label) {
     this.text = text;
@@ -104,7 +324,7 @@ var Parser = class {
     if (letter === "{") return this.table(depth);
     if (letter === "[") return this.items("]", () => this.value(depth + 1));
     if (letter === '"') return this.string();
-    for (const [word, value] of WORDS) {
+    for (const [word, value] of WORDS2) {
       if (this.text.startsWith(word, this.at)) {
         this.at += word.length;
         return value;
@@ -144,9 +364,9 @@ var Parser = class {
     return found;
   }
   string() {
-    const written2 = this.match(STRING);
-    if (!written2) throw this.fault("no text");
-    const text = JSON.parse(written2);
+    const written3 = this.match(STRING);
+    if (!written3) throw this.fault("no text");
+    const text = JSON.parse(written3);
     if (/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(text)) {
       throw this.fault("a text holds half a character (a lone surrogate)");
     }
@@ -320,133 +540,6 @@ function randomBytes(count) {
   return globalThis.crypto.getRandomValues(new Uint8Array(count));
 }
 
-// src/exact.ts
-var WORDS2 = 1n << 64n;
-var LARGEST_SIZE = 65536;
-var BITS = 400n;
-var ONE = 1n << BITS;
-var DIGITS2 = 60;
-var LARGEST_EXPONENT = 100;
-function exactly(number) {
-  const view = new DataView(new ArrayBuffer(8));
-  view.setFloat64(0, number);
-  const bits = view.getBigUint64(0);
-  const exponent = Number(bits >> 52n & 0x7ffn);
-  const mantissa = bits & 0xfffffffffffffn | (exponent === 0 ? 0n : 1n << 52n);
-  const shift = (exponent === 0 ? 1 : exponent) - 1075;
-  return shift >= 0 ? { over: mantissa << BigInt(shift), under: 1n } : { over: mantissa, under: 1n << BigInt(-shift) };
-}
-function nearest({ over, under }) {
-  if (over === 0n) return 0;
-  let shift = bitLength(under) - bitLength(over) + 54;
-  shift = Math.min(shift, 1074);
-  const [up, down] = shift >= 0 ? [over << BigInt(shift), under] : [over, under << BigInt(-shift)];
-  let [whole, rest, scale] = [up / down, up % down, -shift];
-  const extra = BigInt(Math.max(bitLength(whole) - 53, 0));
-  const dropped = whole & (1n << extra) - 1n;
-  whole >>= extra;
-  scale += Number(extra);
-  const twice = extra === 0n ? 2n * rest : 2n * (dropped * down + rest);
-  const half = extra === 0n ? down : down << extra;
-  if (twice > half || twice === half && (whole & 1n) === 1n) whole += 1n;
-  return scale < -1e3 ? Number(whole) * 2 ** (scale + 200) * 2 ** -200 : Number(whole) * 2 ** scale;
-}
-var bitLength = (number) => number === 0n ? 0 : number.toString(2).length;
-var times = (one, other) => one * other >> BITS;
-function artanhs(over, under) {
-  const square = over * over * ONE / (under * under);
-  let [term, sum2] = [over * ONE / under, 0n];
-  for (let odd = 1n; term !== 0n; odd += 2n) {
-    sum2 += term / odd;
-    term = times(term, square);
-  }
-  return 2n * sum2;
-}
-var LN2 = artanhs(1n, 3n);
-function logarithm({ over, under }) {
-  let halvings = BigInt(bitLength(over) - bitLength(under));
-  if (halvings > 0n && over < under << halvings) halvings -= 1n;
-  const scaled = under << halvings;
-  return halvings * LN2 + artanhs(over - scaled, over + scaled);
-}
-function exponential({ over, under }) {
-  const fixed = (over << BITS) / under;
-  const doublings = fixed / LN2;
-  let [term, sum2] = [ONE, ONE];
-  const rest = fixed - doublings * LN2;
-  for (let i = 1n; term !== 0n; i++) {
-    term = times(term, rest) / i;
-    sum2 += term;
-  }
-  return { over: sum2 << doublings, under: ONE };
-}
-var below = /* @__PURE__ */ new Map();
-function expBelow(exponent) {
-  const known = below.get(exponent);
-  if (known !== void 0) return known;
-  const { over, under } = exponential(exactly(Math.min(exponent, LARGEST_EXPONENT)));
-  const most = 10n ** BigInt(DIGITS2);
-  let scale = BigInt(DIGITS2 - (over / under).toString().length);
-  const rounded = () => (2n * over * 10n ** scale + under) / (2n * under);
-  let digits = rounded();
-  if (digits >= most) {
-    scale -= 1n;
-    digits = rounded();
-  }
-  if (digits === most / 10n) [digits, scale] = [most, scale + 1n];
-  const made = { over: digits - 1n, under: 10n ** scale };
-  below.set(exponent, made);
-  return made;
-}
-var expNearest = (exponent) => nearest(exponential(exactly(exponent)));
-var lnNearest = (factor) => nearest({ over: logarithm(factor), under: ONE });
-function leastShare(size, budget) {
-  const { over, under } = expBelow(budget);
-  return WORDS2 * under / (BigInt(size - 1) * under + over) + 1n;
-}
-var isAbove = (one, other) => one.over * other.under > other.over * one.under;
-function checkFactor(factor, budget) {
-  if (factor.over <= factor.under) throw tooSmall(budget);
-  if (isAbove(factor, expBelow(budget))) {
-    throw new Error(`the thresholds spend more than the epsilon of ${budget}; this client is at fault, do not use it.`);
-  }
-}
-var tooSmall = (budget) => new InputError(`\`epsilon\` must be large enough to be realised with 64 random bits, got ${budget}.`);
-function evenPart(budget, parts) {
-  const part = budget / parts;
-  const [one, all] = [exactly(part), exactly(budget)];
-  return isAbove({ over: one.over * BigInt(parts), under: one.under }, all) ? justBelow(part) : part;
-}
-function justBelow(number) {
-  const view = new DataView(new ArrayBuffer(8));
-  view.setFloat64(0, number);
-  view.setBigUint64(0, view.getBigUint64(0) - 1n);
-  return view.getFloat64(0);
-}
-function exactSum(numbers) {
-  const sum2 = numbers.map(exactly).reduce(
-    (one, other) => ({ over: one.over * other.under + other.over * one.under, under: one.under * other.under }),
-    { over: 0n, under: 1n }
-  );
-  return nearest(sum2);
-}
-function filterSquares(units, unitsOfOne, delta) {
-  const twice = 2n * logarithm({ over: delta.under, under: delta.over });
-  const root = squareRoot((2n * units << BITS) / unitsOfOne + twice) - squareRoot(twice);
-  const squares2 = times(root, root) * unitsOfOne * unitsOfOne >> BITS;
-  return squares2 > 0n ? squares2 - 1n : 0n;
-}
-var squareRoot = (fixed) => wholeRoot(fixed << BITS);
-function wholeRoot(number) {
-  if (number < 2n) return number;
-  let root = 1n << BigInt(bitLength(number) + 1 >> 1);
-  for (; ; ) {
-    const next = root + number / root >> 1n;
-    if (next >= root) return root;
-    root = next;
-  }
-}
-
 // src/layout.ts
 var WIRE_VERSION = 1;
 var SEED_BITS = 64;
@@ -553,7 +646,7 @@ var Layout = class {
 // src/mechanisms.ts
 var LOG_LARGEST_BUCKETS = 11.090354888959125;
 var LARGEST_BUCKETS = 65536;
-var MECHANISMS = ["grr", "sue", "oue", "blh", "olh", "ss", "identity"];
+var MECHANISMS = ["grr", "sue", "oue", "blh", "olh", "ss", "hadamard", "identity"];
 var words = (draws, count) => Array.from({ length: count }, () => draws.word());
 var Response = class {
   constructor(size, budget) {
@@ -585,7 +678,7 @@ var RandomisedResponse = class extends Response {
   constructor(size, budget) {
     super(size, budget);
     this.other = leastShare(size, budget);
-    this.truth = WORDS2 - BigInt(size - 1) * this.other;
+    this.truth = WORDS - BigInt(size - 1) * this.other;
     this.form = { kind: "code", count: size, width: 1, seeded: false };
     checkFactor(this.factor, budget);
   }
@@ -609,7 +702,7 @@ var Unary = class extends Response {
     super(size, budget);
     this.name = name;
     this.flip = name === "sue" ? leastShare(2, budget / 2) : leastShare(2, budget);
-    this.keep = name === "sue" ? WORDS2 - this.flip : WORDS2 / 2n;
+    this.keep = name === "sue" ? WORDS - this.flip : WORDS / 2n;
     this.memoWords = size;
     this.form = { kind: "bits", count: size, width: size, seeded: false };
     checkFactor(this.factor, budget);
@@ -620,7 +713,7 @@ var Unary = class extends Response {
   flip;
   form;
   get factor() {
-    return { over: this.keep * (WORDS2 - this.flip), under: (WORDS2 - this.keep) * this.flip };
+    return { over: this.keep * (WORDS - this.flip), under: (WORDS - this.keep) * this.flip };
   }
   get identity() {
     return `bits ${this.size} ${this.keep} ${this.flip}`;
@@ -673,8 +766,8 @@ var SubsetSelection = class {
     if (!(budget >= 2 ** -64)) throw tooSmall(budget);
     const { over, under } = expBelow(budget);
     const [weight, outside] = [over * BigInt(width), BigInt(size - width) * under];
-    const most = WORDS2 * weight / (weight + outside);
-    this.include = most < WORDS2 ? most : WORDS2 - 1n;
+    const most = WORDS * weight / (weight + outside);
+    this.include = most < WORDS ? most : WORDS - 1n;
     this.form = { kind: "set", count: size, width, seeded: false };
     checkFactor(this.factor, budget);
   }
@@ -684,7 +777,7 @@ var SubsetSelection = class {
   include;
   form;
   get factor() {
-    return { over: this.include * BigInt(this.size - this.width), under: (WORDS2 - this.include) * BigInt(this.width) };
+    return { over: this.include * BigInt(this.size - this.width), under: (WORDS - this.include) * BigInt(this.width) };
   }
   get epsilon() {
     return lnNearest(this.factor);
@@ -703,6 +796,40 @@ var SubsetSelection = class {
     return { values: values.sort((one, other) => one - other) };
   }
 };
+var Hadamard = class {
+  constructor(size, budget) {
+    this.size = size;
+    checkSize(size);
+    if (!(budget >= 2 ** -64)) throw tooSmall(budget);
+    this.other = leastShare(2, budget);
+    this.bits = 32 - Math.clz32(size);
+    this.form = { kind: "code", count: 2 ** this.bits, width: 1, seeded: false };
+    checkFactor(this.factor, budget);
+  }
+  size;
+  name = "hadamard";
+  other;
+  form;
+  bits;
+  get factor() {
+    return { over: WORDS - this.other, under: this.other };
+  }
+  get epsilon() {
+    return lnNearest(this.factor);
+  }
+  /** A uniform column; where its parity is not the one that is drawn, the row's lowest bit is flipped in it. */
+  draw(code, draws) {
+    const row = code + 1;
+    const column = Number(draws.word() >> BigInt(64 - this.bits));
+    const wanted = draws.word() < this.other ? 1 : 0;
+    return { values: [parity(row & column) === wanted ? column : column ^ row & -row] };
+  }
+};
+function parity(number) {
+  let folded = number;
+  for (let by = 16; by > 0; by >>= 1) folded ^= folded >>> by;
+  return folded & 1;
+}
 var Identity = class {
   constructor(size) {
     this.size = size;
@@ -733,7 +860,7 @@ var BitFlips = class extends Response {
   form;
   get factor() {
     const power = this.asked === 1 ? 1n : 2n;
-    return { over: (WORDS2 - this.flip) ** power, under: this.flip ** power };
+    return { over: (WORDS - this.flip) ** power, under: this.flip ** power };
   }
   get identity() {
     return `flips ${this.size} ${this.asked} ${this.flip}`;
@@ -782,6 +909,8 @@ function createMechanism(name, size, budget, parameters = /* @__PURE__ */ new Ma
       return new Unary(name, size, budget);
     case "blh":
       return new Hashing(name, size, budget, 2);
+    case "hadamard":
+      return new Hadamard(size, budget);
     case "olh":
       return new Hashing(name, size, budget, checked("g", parameters.get("g"), 2, LARGEST_BUCKETS) ?? usualBuckets(budget));
     default:
@@ -1179,7 +1308,7 @@ function readWeights(item, row) {
 
 // src/sha256.ts
 var K = roundConstants();
-var START = firstPrimes(8).map((prime) => fraction(Math.sqrt(prime)));
+var START2 = firstPrimes(8).map((prime) => fraction(Math.sqrt(prime)));
 function firstPrimes(count) {
   const primes = [];
   for (let n = 2; primes.length < count; n++) if (primes.every((prime) => n % prime !== 0)) primes.push(n);
@@ -1196,19 +1325,19 @@ function roundConstants() {
     return Number(low & 0xffffffffn);
   });
 }
-var turned = (word, by) => word >>> by | word << 32 - by;
-function compress(state, w) {
+var turned2 = (word, by) => word >>> by | word << 32 - by;
+function compress2(state, w) {
   for (let i = 16; i < 64; i++) {
     const [early, late] = [w[i - 15], w[i - 2]];
-    const s0 = turned(early, 7) ^ turned(early, 18) ^ early >>> 3;
-    const s1 = turned(late, 17) ^ turned(late, 19) ^ late >>> 10;
+    const s0 = turned2(early, 7) ^ turned2(early, 18) ^ early >>> 3;
+    const s1 = turned2(late, 17) ^ turned2(late, 19) ^ late >>> 10;
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
   let [a, b, c, d, e, f, g, h] = state;
   for (let i = 0; i < 64; i++) {
-    const s1 = turned(e, 6) ^ turned(e, 11) ^ turned(e, 25);
+    const s1 = turned2(e, 6) ^ turned2(e, 11) ^ turned2(e, 25);
     const one = h + s1 + (e & f ^ ~e & g) + K[i] + w[i] | 0;
-    const s0 = turned(a, 2) ^ turned(a, 13) ^ turned(a, 22);
+    const s0 = turned2(a, 2) ^ turned2(a, 13) ^ turned2(a, 22);
     const two = s0 + (a & b ^ a & c ^ b & c) | 0;
     [h, g, f, e, d, c, b, a] = [g, f, e, d + one | 0, c, b, a, one + two | 0];
   }
@@ -1220,10 +1349,10 @@ function sha256(message) {
   padded[message.length] = 128;
   const view = new DataView(padded.buffer);
   view.setBigUint64(padded.length - 8, BigInt(message.length) * 8n);
-  const [state, w] = [Uint32Array.from(START), new Uint32Array(64)];
+  const [state, w] = [Uint32Array.from(START2), new Uint32Array(64)];
   for (let at = 0; at < padded.length; at += 64) {
     for (let i = 0; i < 16; i++) w[i] = view.getUint32(at + 4 * i);
-    compress(state, w);
+    compress2(state, w);
   }
   const out = new DataView(new ArrayBuffer(32));
   state.forEach((word, i) => out.setUint32(4 * i, word));
@@ -1321,7 +1450,12 @@ function checkSecond(phases, second) {
   for (const [what, stated, wanted] of pairs) {
     if (stated !== wanted) throw new InputError(`the ${what} of the second phase must be the design's, ${wanted}, got ${stated}; learn again.`);
   }
-  if (!/^first phase [0-9a-f]{24},/.test(second.origin)) throw new InputError("the second phase does not say which first phase it was learnt from; learn again.");
+  const [, learnt] = /^first phase ([0-9a-f]{24}),/.exec(second.origin) ?? [];
+  if (learnt === void 0) throw new InputError("the second phase does not say which first phase it was learnt from; learn again.");
+  const { schema, epsilon } = phases;
+  if (isTelling(schema) && learnt !== fingerprintOfResponses(schema, evenPart(epsilon, schema.length))) {
+    throw new InputError("the second phase was not learnt from this design's first phase; learn again.");
+  }
 }
 function parametersFrom(text, label = "the parameters") {
   const table = Table.of(parse(text, label), label);
@@ -1346,12 +1480,19 @@ function taskFrom(bytes, id) {
   const rounds = table.whole("rounds", 1, 1e4);
   const [purpose, contact] = [table.text("purpose"), table.text("contact")];
   const terms2 = readTerms(table.table("terms"));
+  table.maybe("pace", (key2) => readPace(table.table(key2)), null);
   const phases = table.maybe("phases", (key2) => readPhasesTable(table.table(key2)), null);
   const protocol = table.maybe("protocol", (key2) => readProtocol(table.raw(key2), "the task: protocol"), null);
   table.done();
   if (phases === null === (protocol === null)) throw new InputError("the task must have either `protocol` or `phases`; give one of them.");
   if (phases !== null && rounds !== 2) throw new InputError(`\`rounds\` must be 2, the phases of a two-phase design, got ${rounds}.`);
   return { id, purpose, contact, rounds, terms: terms2, protocol: protocol ?? firstPhase(phases), phases };
+}
+function readPace(table) {
+  table.nullable("reports", (key2) => table.whole(key2, 1, 2 ** 40));
+  table.nullable("seconds", (key2) => table.whole(key2, 1, 2 ** 40));
+  table.done();
+  return null;
 }
 function readPhasesTable(table) {
   const schema = table.tables("attribute").map((item) => {
@@ -1465,7 +1606,7 @@ function shown(units) {
   const [whole, rest] = [Math.floor(units / UNITS), String(units % UNITS).padStart(9, "0")];
   return `${whole}.${rest}`.replace(/\.?0+$/, "");
 }
-var written = (time) => `${new Date(time * 1e3).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+var written2 = (time) => `${new Date(time * 1e3).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 function shownLimit(limit) {
   const span = (seconds) => {
     const [count, noun] = seconds % DAY === 0 ? [seconds / DAY, "day"] : [seconds, "second"];
@@ -1528,7 +1669,7 @@ function checkFits(question, limits, uses, opened, now) {
     const more = Number(sum(spentWith(limit, now)) - sum(spentIn(uses, limit, opened, now)));
     const times2 = [...new Set(uses.map((use) => leaves(limit, use.time, opened)))].filter((time) => time > now && time < Infinity);
     const returns = times2.sort((one, other) => one - other).find((time) => admits(limit, spentWith(limit, time))) ?? null;
-    const when = returns === null ? "it will never fit" : `it fits from ${written(returns)} on`;
+    const when = returns === null ? "it will never fit" : `it fits from ${written2(returns)} on`;
     throw new OverspentError(
       `${named(question)} spends ${shown(more)}, and ${shown(left)} is left of ${shownLimit(limit)}; ${when}.`,
       { limit, left, returns }
@@ -1783,13 +1924,13 @@ var KeyedMemory = class _KeyedMemory {
 };
 var frozenKey = (attribute, epoch) => JSON.stringify([attribute, epoch]);
 function meaning({ name, values, edges, merged }) {
-  const written2 = edges.map((edge) => {
+  const written3 = edges.map((edge) => {
     if (typeof edge !== "number") throw new InputError(`this client keeps no responses of ${name}, whose edges are dates or times.`);
     const view = new DataView(new ArrayBuffer(8));
     view.setFloat64(0, edge + 0);
     return toHex(new Uint8Array(view.buffer));
   });
-  const groups = [values, written2, ...[...merged].map(([label, raws]) => [label, ...raws])];
+  const groups = [values, written3, ...[...merged].map(([label, raws]) => [label, ...raws])];
   return toHex(sha256(prefixed(groups.flatMap((group) => [String(group.length), ...group]))));
 }
 var memoChannel = (stored, attribute) => `${stored.identity} ${meaning(attribute)}`;
@@ -1900,7 +2041,7 @@ var Book = class {
   /** The time to write down: never before the last one. */
   timeOf(now) {
     if (now < this.last - CLOCK_SLACK) {
-      throw new InputError(`the clock was set back: it says ${written(now)}, and the ledger's last entry is of ${written(this.last)}; set it right, or wait until then.`);
+      throw new InputError(`the clock was set back: it says ${written2(now)}, and the ledger's last entry is of ${written2(this.last)}; set it right, or wait until then.`);
     }
     return Math.max(now, this.last);
   }
