@@ -95,7 +95,6 @@ class Device:
     ledger: Ledger
     told: dict[int, list[str]] = field(default_factory=dict)
     sent: dict[int, set[bytes]] = field(default_factory=dict)
-    latest: int = 0
 
 
 class World:
