@@ -9,7 +9,7 @@ import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
-from sidelight.estimation.averaging import average, averaged
+from sidelight.estimation.averaging import average, averaged, posteriors
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
 from sidelight.estimation.bayes_kernels import mixture, spread_apart
@@ -248,3 +248,41 @@ def test_no_noise_and_noise_beyond_all_bounds_have_posterior_means_too(size: int
             found = average(estimate, np.full(size, deviation**2), adds_up=adds_up)
             assert found.sum() == pytest.approx(1.0)
             assert found.min() >= -1e-12
+
+
+@pytest.mark.parametrize("size", [3, 10, 50])
+@pytest.mark.parametrize("deviation", [1e-6, 1e-5, 1e-3])
+def test_beside_little_noise_nothing_moves_far(size: int, deviation: float) -> None:
+    rng = np.random.default_rng(size)
+    for share in rng.dirichlet(np.ones(size), 5):
+        noisy = Noisy.of(share + deviation * rng.normal(size=size), np.full(size, deviation**2))
+        off = np.abs(averaged([noisy], [[0]])[0] - noisy.centre)
+        assert off.max() < 4 * deviation  # what noise makes negative is moved by as much
+        assert off[noisy.centre > 20 * deviation].max() < deviation
+
+
+@pytest.mark.parametrize("deviation", [0.02, 0.1, 0.5])
+def test_posterior_variances_are_the_errors_that_are_seen(deviation: float) -> None:
+    rng = np.random.default_rng(5)
+    seen = stated = 0.0
+    for share in rng.dirichlet(np.ones(6), 150):
+        noisy = Noisy.of(share + deviation * rng.normal(size=6), np.full(6, deviation**2), adds_up=False)
+        found = posteriors([noisy], [[0]])[0]
+        seen += float(((found.mean - share) ** 2).sum())
+        stated += float(found.variance.sum())
+    # Priors other than the one that is true widen the posterior where noise hides which it is.
+    assert 0.7 < stated / seen < (1.5 if deviation < 0.5 else 2.5)
+
+
+def test_attributes_that_are_all_even_tell_each_other_so() -> None:
+    rng = np.random.default_rng(6)
+    errors = {"together": 0.0, "alone": 0.0}
+    even, noise = np.full(10, 0.1), np.full(10, 0.5**2)
+    for _ in range(5):
+        items = [Noisy.of(even + rng.normal(size=10) * 0.5, noise, False) for _ in range(12)]
+        places = [[place] for place in range(12)]
+        for mean in averaged(items, places):
+            errors["together"] += float(((mean - even) ** 2).sum())
+        for item in items:
+            errors["alone"] += float(((averaged([item], [[0]])[0] - even) ** 2).sum())
+    assert errors["together"] < 0.6 * errors["alone"]

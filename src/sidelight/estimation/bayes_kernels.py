@@ -16,9 +16,9 @@ from sidelight.foundation.arrays import Array
 
 _FEW = 3.0  # shapes that add up to less have modes in corners
 _LATTICE, _MIXTURE_LATTICE = 1024, 256  # values whose factors are added up there at most
-_CELLS_PER_DEVIATION, _LEAST_CELLS = 5.0, 32
+_CELLS_PER_DEVIATION, _LEAST_CELLS = 3.0, 32
 _CLIP = 0.7
-_NOTHING = 1e-20  # beside the largest mass, which is 1
+_NOTHING = 1e-15  # beside the largest mass, which is 1
 _ROUNDS = 80
 _CLOSE = 1e-9
 

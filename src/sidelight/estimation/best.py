@@ -1,9 +1,9 @@
 """The estimator `best`: posterior means of every attribute, from whatever estimates it without bias.
 
-Attributes that were reported together lend each other what their joint says: its prior is
-Dirichlet(alpha x product of their frequencies), with alpha averaged by evidence. Where they are independent
-that is the product and changes nothing; where they depend on each other the joint is sparse, and its
-posterior removes noise that no one marginal shows.
+Attributes that were reported together lend each other what their joint says: its priors are
+Dirichlet(alpha x product of their frequencies), and those of a single attribute with as many values. Where
+attributes are independent that is the product and changes nothing; where they depend on each other the joint
+is sparse, and its posterior removes noise that no one marginal shows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from functools import reduce
 
 import numpy as np
 
-from sidelight.estimation.averaging import CONCENTRATIONS, improved
-from sidelight.estimation.bayes import Noisy, Posterior, dirichlet_posteriors
+from sidelight.estimation.averaging import averaged, improved
+from sidelight.estimation.bayes import Noisy, Posterior
 from sidelight.estimation.joint import LARGEST_JOINT
 from sidelight.estimation.shrinkage import shared_domains
 from sidelight.estimation.unbiased import Every
@@ -72,7 +72,5 @@ def _lent(
     near = (to_simplex(joint) + apart) / 2
     spread = group.randomiser.variance(sums.reports, near) - near * (1 - near) / people
     noisy = Noisy.of(joint, spread, group.randomiser.adds_up)
-    means, _, evidence = dirichlet_posteriors(noisy, apart, CONCENTRATIONS)
-    weights = np.exp(evidence - evidence.max())
-    table = (weights / weights.sum() @ means).reshape(group.sizes)
+    table = averaged([noisy], [[0]], [apart])[0].reshape(group.sizes)
     return {name: replace(found[name], mean=marginal(table, axis)) for axis, name in enumerate(group.names)}
