@@ -1,4 +1,4 @@
-"""Estimators of frequencies that `bayes` is judged against, each written as well as we could.
+"""Estimators of frequencies that `best` is judged against, each written as well as we could.
 
 All take the unbiased estimate and its variances at the projected estimate; the likeliest frequencies take
 the counts that the estimate was made of.
@@ -72,7 +72,8 @@ def likeliest(given: Given) -> Array:
         else:  # c/r - (n-c)/(1-r) = level/gap, a quadratic in r
             b = level / gap
             root = np.sqrt((reports + b) ** 2 - 4 * b * counts)
-            seen = 2 * counts / (reports + b + root)
+            whole = reports + b + root  # 0 at the lowest level for what nobody reported
+            seen = np.divide(2 * counts, whole, out=np.zeros_like(counts), where=counts > 0)
         return np.clip((seen - given.lie) / gap, 0.0, 1.0)
 
     if given.adds_up:

@@ -249,6 +249,7 @@ def test_results_are_written_and_read(tmp_path: Path) -> None:
     assert len(data["levels"]) == 15
     assert len(data["changes"]) == 15
     assert len(data["means"]) == 5
+    assert list(found.best(SURE.schema.names[0])) == [1, 2, 3]
     assert found.to_arrow().column_names == [
         "attribute", "value", "round", "frequency", "standard_error", "lower", "upper",
     ]  # fmt: skip
@@ -319,3 +320,27 @@ def test_notes_say_what_is_frozen_and_what_cannot_be_known() -> None:
     assert any("at most those given" in note for note in followed.notes)
     pairs = zip(frozen.change("x1", 1, 2), followed.change("x1", 1, 2), strict=True)
     assert all(mine.standard_error < theirs.standard_error for mine, theirs in pairs)
+
+
+def test_posterior_means_of_rounds_err_less_and_do_not_share_kept_noise() -> None:
+    rng = np.random.default_rng(2)
+    mechanism, people = create("grr", 5, 1.0), 600
+    errors = {"posterior": 0.0, "unbiased": 0.0, "kept": 0.0}
+    for seed in range(6):
+        share = rng.dirichlet(np.ones(5))
+        values = rng.choice(5, size=people, p=share).astype(np.uint16)
+        truth = np.bincount(values, minlength=5) / people
+        rows = [mechanism.aggregate(mechanism.randomise(values, seed=10 * seed + t)) for t in range(4)]
+        plain = stated(mechanism, values, people)
+        levels = tuple(replace(plain, estimate=mechanism.estimate(row)) for row in rows)
+        fresh = series(mechanism, values, 4, share_memos=np.zeros((4, 4), bool))
+        made = {
+            "posterior": replace(fresh, levels=levels),
+            "kept": replace(series(mechanism, values, 4), levels=levels),
+        }
+        for name, item in made.items():
+            assert item.posterior_means.sum(axis=1) == pytest.approx(np.ones(4))
+            errors[name] += float(((item.posterior_means - truth) ** 2).sum())
+        errors["unbiased"] += float(((made["kept"].estimates - truth) ** 2).sum())
+    assert errors["posterior"] < 0.5 * errors["unbiased"]
+    assert errors["posterior"] < errors["kept"] < errors["unbiased"]

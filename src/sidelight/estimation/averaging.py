@@ -1,13 +1,8 @@
 """Priors averaged by their evidence (Hoeting et al. 1999), since no one suits all frequencies.
 
-* Dirichlet(a, ..., a), from one value that has everything (a = 0) to even frequencies;
-* from 8 values on, power laws: mixtures of exponentials, their means spread as theta^(1-s);
-* one value in k with a share of its own, the others with a small rest in common;
-* from 30 values on, a mixture whose weights are fitted to the estimates (Kiefer, Wolfowitz 1956);
-* around frequencies that are given (public data, a first phase): Dirichlet(alpha pi).
-
-Attributes tell each other how uneven frequencies are, each being told by the others only. Attributes that
-share their values may also share their frequencies: x_j ~ Dirichlet(alpha pi), with pi found from all.
+What is averaged is in `priors`. Attributes tell each other how uneven frequencies are: each is told by the
+others, or all are alike. Attributes that share their values may also share their frequencies:
+x_j ~ Dirichlet(alpha pi), with pi found from all.
 """
 
 from __future__ import annotations
@@ -15,63 +10,42 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from sidelight.estimation.bayes import Noisy, dirichlet_posteriors, log_constants, tables
+from sidelight.estimation.bayes import Noisy, Posterior, dirichlet_posteriors, log_constants
+from sidelight.estimation.priors import (
+    CHARGE,
+    CONCENTRATIONS,
+    COUNT,
+    FITTED,
+    GIVEN,
+    POWER,
+    SHAPES,
+    fitted,
+    log_density_of_one,
+    mixtures,
+    prior_weights,
+    under_mixture,
+)
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import Array, to_simplex
 
-SHAPES = (0.0, 0.01, 0.1, 10**-0.5, 1.0, 10**0.5, 10.0, 10**1.5, 100.0, 1000.0, math.inf)
-"""Of the symmetric Dirichlet priors: 0 if one value has everything, infinity if all are equally common."""
-POWERS = (1.3, 1.6, 2.0, 2.6)
-CONCENTRATIONS = (2.0, 5.0, 15.0, 50.0, 150.0, 500.0, 2000.0, 1e4, 1e5, math.inf)
-"""How far frequencies lean on others: Dirichlet(alpha pi) varies by pi(1 - pi) / (alpha + 1)."""
-RESTS = (0.01, 0.03, 0.1, 0.3)
-"""The share of all values but one."""
-_POWER = len(SHAPES)
-_REST = _POWER + len(POWERS)
-_FITTED = _REST + len(RESTS)
-_GIVEN = _FITTED + 1
-_COUNT = _GIVEN + len(CONCENTRATIONS)
-_MANY, _VERY_MANY, _EXPANDED = 8, 30, 100
-_PER_DECADE = 3
-_FITTED_STEPS, _FITTED_SCALES = 60, 18
-_CHARGE = 6.0
-_TOLD, _TELLING_ROUNDS = 4.0, 5
+_TOLD, _TELLING_ROUNDS = 2.0, 10
+_ALIKE = 0.5
 _SHARED = 0.4
-_COMMON = (2.0, 10.0, 50.0, 300.0, 3000.0, math.inf)  # alpha of frequencies in common
-_TRUST = 0.5
+_COMMON = (3.0, 20.0, 150.0, 1500.0, math.inf)  # alpha of frequencies in common
 _NEGLIGIBLE = 1e-5
 _ROUNDS = 2
 _MOVED = 0.05
 
 
-_WEIGHTS: tuple[tuple[float, tuple[int, ...], tuple[int, ...], tuple[int, ...], int], ...] = (
-    (3, (25, 24, 150, 131, 27, 408, 39, 32, 21, 68, 75),
-     (0, 0, 0, 0), (0, 0, 0, 0), 0),
-    (8, (67, 27, 23, 132, 334, 74, 64, 25, 20, 55, 7),
-     (0, 0, 0, 0), (63, 7, 13, 90), 0),
-    (30, (30, 16, 26, 117, 111, 51, 54, 40, 83, 132, 60),
-     (51, 40, 32, 45), (21, 6, 17, 69), 0),
-    (300, (48, 5, 11, 14, 90, 75, 18, 18, 594, 17, 17),
-     (6, 11, 11, 24), (4, 1, 4, 13), 19),
-    (math.inf, (33, 9, 15, 25, 459, 29, 31, 30, 30, 30, 30),
-     (3, 4, 13, 15), (196, 7, 11, 18), 12),
-)  # fmt: skip
-"""For fewer values than the first number, parts in 1,000 of shapes, power laws, rests, the fitted mixture.
-
-They make the mean error on the development half of `bench.estimates` (and on more of its kind) as small as
-they can beside each of the estimators there; priors that were not tried have 0.
-"""
-
-
 @dataclass(frozen=True, eq=False)
 class _Averaged:
-    """Posterior means and log-evidence of one attribute under every prior, (priors, values) and (priors,)."""
+    """One attribute under every prior: means and variances, (priors, values), and log-evidence, (priors,)."""
 
     means: Array
+    spreads: Array
     evidence: Array
 
     def weights(self, prior: Array) -> Array:
@@ -83,6 +57,16 @@ class _Averaged:
         logs = np.log(np.maximum(prior, 1e-300)) + self.evidence
         return float(np.logaddexp.reduce(logs))
 
+    def posterior(self, prior: Array, weights: Array | None = None) -> Posterior:
+        chances = self.weights(prior) if weights is None else weights
+        return _mixed(chances, self.means, self.spreads, self.total(prior))
+
+
+def _mixed(weights: Array, means: Array, spreads: Array, evidence: float) -> Posterior:
+    """Return the posterior that is one of several, with these probabilities."""
+    mean = weights @ means
+    return Posterior(mean, np.maximum(weights @ (spreads + means**2) - mean**2, 0.0), evidence)
+
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
     """Return the posterior mean of one attribute or one table; see `averaged`, and `bayes.posterior`."""
@@ -91,8 +75,8 @@ def average(estimate: Array, variances: Array, prior: Array | None = None, *, ad
 
 def improved(
     estimates: Sequence[Unbiased], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
-) -> list[Array]:
-    """Return posterior means of attributes from unbiased estimates; the rest is as in `averaged`.
+) -> list[Posterior]:
+    """Return posteriors of attributes from unbiased estimates; the rest is as in `posteriors`.
 
     Variances depend on the frequencies: they are taken at the projected estimates and, where that changes
     them much, once more at what was found.
@@ -104,11 +88,11 @@ def improved(
             Noisy.of(item.estimate, spread, item.adds_up)
             for item, spread in zip(estimates, spreads, strict=True)
         ]
-        near, before = averaged(noisy, domains, given), spreads
-        spreads = [item.variance(mean) for item, mean in zip(estimates, near, strict=True)]
+        found, before = posteriors(noisy, domains, given), spreads
+        spreads = [item.variance(near.mean) for item, near in zip(estimates, found, strict=True)]
         if all(_is_near(old, new) for old, new in zip(before, spreads, strict=True)):
             break
-    return near
+    return found
 
 
 def _is_near(before: Array, after: Array) -> bool:
@@ -118,7 +102,14 @@ def _is_near(before: Array, after: Array) -> bool:
 def averaged(
     attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
 ) -> list[Array]:
-    """Return the posterior means of attributes.
+    """Return the posterior means of attributes, see `posteriors`."""
+    return [item.mean for item in posteriors(attributes, domains, given)]
+
+
+def posteriors(
+    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
+) -> list[Posterior]:
+    """Return the posteriors of attributes.
 
     Args:
         attributes: their estimates and noise.
@@ -130,51 +121,51 @@ def averaged(
     sizes = [len(item.centre) for item in attributes]
     base = [prior_weights(size, prior is not None) for size, prior in zip(sizes, priors, strict=True)]
     told = _told(found, base)
-    means = [item.weights(weights) @ item.means for item, weights in zip(found, told, strict=True)]
+    alike = _alike(found, base)
+    apart = 1 - alike.sum()
+    results = [
+        item.posterior(prior, apart * item.weights(prior) + alike)
+        for item, prior in zip(found, told, strict=True)
+    ]
     for places in domains:
         if len(places) > 1:
-            alone = sum(found[place].total(told[place]) + attributes[place].constant for place in places)
-            moved = _shared(
-                [attributes[place] for place in places], [means[place] for place in places], alone
-            )
-            for place, mean in zip(places, moved, strict=True):
-                means[place] = mean
-    return means
-
-
-@cache
-def prior_weights(size: int, is_given: bool = False) -> Array:
-    """Return the weight of every prior before any report is seen, (priors,)."""
-    _, shapes, powers, rests, fitted = next(row for row in _WEIGHTS if size < row[0])
-    weights = np.zeros(_COUNT)
-    weights[:_GIVEN] = [*shapes, *powers, *rests, fitted]
-    weights /= weights.sum()
-    if is_given:
-        weights *= 1 - _TRUST
-        weights[_GIVEN:] = _TRUST / len(CONCENTRATIONS)
-    return weights
+            moved = _shared([attributes[place] for place in places], [results[place] for place in places])
+            for place, result in zip(places, moved, strict=True):
+                results[place] = result
+    return results
 
 
 def _under_all(item: Noisy, given: Array | None) -> _Averaged:
     size = len(item.centre)
-    means, evidence = np.full((_COUNT, size), 1 / size), np.full(_COUNT, -np.inf)
-    even = np.full(size, 1 / size)
-    alphas = [size * shape for shape in SHAPES[1:]]
-    means[0], evidence[0] = _under_one(item)
-    means[1:_POWER], _, evidence[1:_POWER] = dirichlet_posteriors(item, even, alphas)
-    if size >= _MANY:
-        for place, (rates, weights, norm) in enumerate(_power_laws(size), _POWER):
-            means[place], evidence[place] = _under_mixture(item, rates, weights, norm)
-    if size > 2:
-        for place, (rates, weights, norm) in enumerate(_heavy_ones(size), _REST):
-            means[place], evidence[place] = _under_mixture(item, rates, weights, norm)
-    if size >= _VERY_MANY:
-        rates, weights = _fitted(item)
-        norm = _log_density_of_one(size, rates, weights) + _CHARGE
-        means[_FITTED], evidence[_FITTED] = _under_mixture(item, rates, weights, norm)
+    likely = prior_weights(size)
+    found = _under_shapes(item)
+    means, spreads, evidence = found.means, found.spreads, found.evidence
+    for place, rates, weights, norm in mixtures(size):
+        evidence[place] = under_mixture(item, rates, weights, means[place], spreads[place]) - norm
+    if likely[FITTED] > 0:
+        rates, weights = fitted(item)
+        norm = log_density_of_one(size, rates, weights) + CHARGE
+        evidence[FITTED] = under_mixture(item, rates, weights, means[FITTED], spreads[FITTED]) - norm
     if given is not None:
-        means[_GIVEN:], _, evidence[_GIVEN:] = dirichlet_posteriors(item, given, CONCENTRATIONS)
-    return _Averaged(means, evidence)
+        rest = slice(GIVEN, None)
+        means[rest], spreads[rest], evidence[rest] = dirichlet_posteriors(item, given, CONCENTRATIONS)
+    return found
+
+
+def _under_shapes(item: Noisy) -> _Averaged:
+    """Return what the symmetric Dirichlet priors make of an attribute; the others have no evidence yet."""
+    size = len(item.centre)
+    means, spreads = np.full((COUNT, size), 1 / size), np.zeros((COUNT, size))
+    evidence = np.full(COUNT, -np.inf)
+    likely = prior_weights(size)
+    if likely[0] > 0:
+        means[0], evidence[0] = _under_one(item)
+        spreads[0] = means[0] * (1 - means[0])
+    places = 1 + np.flatnonzero(likely[1:POWER])
+    means[places], spreads[places], evidence[places] = dirichlet_posteriors(
+        item, np.full(size, 1 / size), [size * SHAPES[place] for place in places]
+    )
+    return _Averaged(means, spreads, evidence)
 
 
 def _under_one(item: Noisy) -> tuple[Array, float]:
@@ -186,112 +177,40 @@ def _under_one(item: Noisy) -> tuple[Array, float]:
     return share / share.sum(), float(top + math.log(share.mean()))
 
 
-def _under_mixture(item: Noisy, rates: Array, weights: Array, norm: float) -> tuple[Array, float]:
-    from sidelight.estimation.bayes_kernels import mixture
-
-    mean, spread = np.empty((2, len(item.centre)))
-    logs = mixture(item.centre, item.deviations, rates, weights, tables(), mean, spread)
-    return mean, logs - norm
-
-
-@cache
-def _power_laws(size: int) -> tuple[tuple[Array, Array, float], ...]:
-    """Return rates, log-weights and normalisers of mixtures ~ x^-s from some least mean to 1, k E x = 1."""
-    from scipy.optimize import brentq
-
-    def spread(power: float, least: float) -> tuple[Array, Array]:
-        scales = np.exp(np.linspace(least, 0.0, max(int(-least / math.log(10) * _PER_DECADE) + 2, 3)))
-        logs = (1 - power) * np.log(scales)
-        return scales, logs - np.logaddexp.reduce(logs)
-
-    laws = []
-    for power in POWERS:
-
-        def excess(least: float, power: float = power) -> float:
-            scales, logs = spread(power, least)
-            return float(np.exp(logs) @ scales) - 1 / size
-
-        least = brentq(excess, -30.0, -0.01) if excess(-30.0) < 0 else -30.0
-        scales, logs = spread(power, least)
-        rates, weights = 1 / scales, logs - np.log(scales)
-        laws.append((rates, weights, _unseen(size, rates, weights)))
-    return tuple(laws)
-
-
-@cache
-def _heavy_ones(size: int) -> tuple[tuple[Array, Array, float], ...]:
-    """Return rates, log-weights and normalisers of mixtures of one scale of 1 and many of a small rest."""
-    laws = []
-    for rest in RESTS:
-        rates = np.array([1.0, (size - 1) / rest])
-        weights = np.log([1 / size, 1 - 1 / size]) + np.log(rates)
-        laws.append((rates, weights, _unseen(size, rates, weights)))
-    return tuple(laws)
-
-
-def _unseen(size: int, rates: Array, weights: Array) -> float:
-    """Return the log-density of 1 as the sum of draws from a mixture: the evidence of endless noise."""
-    if size > _EXPANDED:
-        return _log_density_of_one(size, rates, weights)
-    endless = Noisy(np.full(size, 1 / size), np.full(size, 1e12))
-    return _under_mixture(endless, rates, weights, 0.0)[1]
-
-
-def _log_density_of_one(size: int, rates: Array, weights: Array) -> float:
-    """Return the log-density of 1 as the sum of so many draws from a mixture of exponentials."""
-    from scipy.optimize import brentq
-
-    def moments(tilt: float) -> tuple[float, Array]:
-        left = rates - tilt
-        logs = weights - np.log(left)
-        top = logs.max()
-        share = np.exp(logs - top)
-        powers = np.array([math.factorial(n) * float((share / left**n).sum()) for n in range(1, 5)])
-        return float(top + math.log(share.sum())), powers / share.sum()
-
-    tilt = brentq(lambda at: size * moments(at)[1][0] - 1, -1e6 * size, rates.min() * (1 - 1e-9), rtol=1e-12)
-    logs, (m1, m2, m3, m4) = moments(tilt)
-    spread, third = size * (m2 - m1**2), size * (m3 - 3 * m1 * m2 + 2 * m1**3)
-    fourth = size * (m4 - 4 * m1 * m3 - 3 * m2**2 + 12 * m1**2 * m2 - 6 * m1**4)
-    correction = float(np.clip(fourth / (8 * spread**2) - 5 * third**2 / (24 * spread**3), -0.7, 0.7))
-    return size * logs - float(tilt) - 0.5 * math.log(2 * math.pi * spread) + correction
-
-
-def _fitted(item: Noisy) -> tuple[Array, Array]:
-    """Return rates and log-weights of the mixture of exponentials that makes the estimates likeliest (EM)."""
-    from sidelight.estimation.bayes_kernels import parts
-
-    scales = np.geomspace(1e-3 / len(item.centre), 1.0, _FITTED_SCALES)
-    logs = parts(item.centre, item.deviations, 1 / scales, tables()) - np.log(scales)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    weights = np.full(_FITTED_SCALES, 1 / _FITTED_SCALES)
-    for _ in range(_FITTED_STEPS):
-        weights = weights * (likelihood / (likelihood @ weights)[:, None]).mean(axis=0)
-    kept = np.maximum(weights, 1e-12)
-    return 1 / scales, np.log(kept / kept.sum()) - np.log(scales)
-
-
 def _told(found: Sequence[_Averaged], base: Sequence[Array]) -> list[Array]:
     """Return each attribute's weights of priors, as its own and the others' evidence make them."""
-    told = list(base)
-    if len(found) == 1:
-        return told
+    own, count = np.array(base), len(found)
+    if count == 1:
+        return list(own)
+    evidence = np.array([item.evidence for item in found])
+    seen = np.where(own > 0, np.exp(evidence - evidence.max(axis=1, keepdims=True)), 0.0)
+    told = own
     for _ in range(_TELLING_ROUNDS):
-        chosen = np.array([item.weights(weights) for item, weights in zip(found, told, strict=True)])
-        others = chosen.sum(axis=0) - chosen
-        told = [
-            np.where(own > 0, (_TOLD * own + other) / (_TOLD + len(found) - 1), 0.0)
-            for own, other in zip(base, others, strict=True)
-        ]
-    return told
+        chosen = told * seen
+        chosen /= chosen.sum(axis=1, keepdims=True)
+        told = np.where(own > 0, (_TOLD * own + chosen.sum(axis=0) - chosen) / (_TOLD + count - 1), 0.0)
+    return list(told)
 
 
-def _shared(items: Sequence[Noisy], means: Sequence[Array], alone: float) -> list[Array]:
-    """Return the means of attributes over the same values, where these may have frequencies in common."""
-    weights = prior_weights(len(means[0]))
-    near = np.maximum(np.mean(means, axis=0), 1e-3 / len(means[0]))
+def _alike(found: Sequence[_Averaged], base: Sequence[Array]) -> Array:
+    """Return the probability that all attributes have the same prior, for each that it could be."""
+    if len(found) == 1:
+        return np.zeros(COUNT)
+    with np.errstate(divide="ignore"):
+        likely = np.log(np.prod(np.array(base) ** (1 / len(base)), axis=0))
+    logs = math.log(_ALIKE) + likely + sum(item.evidence for item in found)
+    own = math.log(1 - _ALIKE) + sum(item.total(prior) for item, prior in zip(found, base, strict=True))
+    return np.asarray(np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), own)))
+
+
+def _shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior]:
+    """Return posteriors of attributes over the same values, where these may have frequencies in common."""
+    means = np.stack([item.mean for item in apart])
+    weights = prior_weights(means.shape[1])
+    near = np.maximum(means.mean(axis=0), 1e-3 / means.shape[1])
     centres = np.stack([item.centre for item in items])
     noise = np.stack([item.variances for item in items])
+    alone = sum(own.evidence + item.constant for own, item in zip(apart, items, strict=True))
     logs, middles = [math.log(1 - _SHARED) + alone], []
     for alpha in _COMMON:
         spread = noise + near / (alpha + 1)
@@ -300,14 +219,23 @@ def _shared(items: Sequence[Noisy], means: Sequence[Array], alone: float) -> lis
         off = 1 - middle.sum()
         common = Noisy(middle + off * pooled / pooled.sum(), pooled)
         away = float(((centres - middle) ** 2 / spread).sum()) + off**2 / float(pooled.sum())
-        found = _under_all(common, None)
-        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.total(weights)
+        found = _under_shapes(common).posterior(weights)
+        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.evidence
         logs.append(math.log(_SHARED / len(_COMMON)) + evidence)
-        middles.append(found.weights(weights) @ found.means)
+        middles.append(found)
     chances = np.exp(np.array(logs) - max(logs))
     chances /= chances.sum()
-    result = chances[0] * np.stack(means)
-    for alpha, middle, chance in zip(_COMMON, middles, chances[1:], strict=True):
-        if chance > _NEGLIGIBLE:
-            result += chance * np.stack([dirichlet_posteriors(item, middle, [alpha])[0][0] for item in items])
-    return list(result / result.sum(axis=1, keepdims=True))
+    kept = [place for place, chance in enumerate(chances[1:]) if chance > _NEGLIGIBLE]
+    if not kept:
+        return list(apart)
+    alphas, centre = [_COMMON[place] for place in kept], np.stack([middles[place].mean for place in kept])
+    around = centre / (np.array(alphas)[:, None] + 1), np.stack([middles[place].variance for place in kept])
+    shares = chances[[0, *(place + 1 for place in kept)]]
+    results = []
+    for item, own in zip(items, apart, strict=True):
+        each, spreads, _ = dirichlet_posteriors(item, centre, alphas)
+        # What they lean on is itself not known for sure.
+        spreads += (item.variances / (item.variances + around[0])) ** 2 * around[1]
+        rows = np.vstack([own.mean, each]), np.vstack([own.variance, spreads])
+        results.append(_mixed(shares / shares.sum(), *rows, evidence=own.evidence))
+    return results

@@ -17,7 +17,7 @@ import numpy as np
 from sidelight.foundation.arrays import Array, to_simplex
 
 Tables = tuple[Array, Array]
-_LEAST_VARIANCE = 1e-16
+_LEAST_VARIANCE = 1e-12  # below it, logarithms of the factors lose their digits
 _FARTHEST = 1000.0
 
 
@@ -104,19 +104,23 @@ def tables() -> Tables:
 
 
 def dirichlet_posteriors(noisy: Noisy, share: Array, alphas: Sequence[float]) -> tuple[Array, Array, Array]:
-    """Return means and variances, (priors, values), and evidence under Dirichlet(alpha share)."""
+    """Return means and variances, (priors, values), and evidence under Dirichlet(alpha share).
+
+    The share is one for all alphas, or has a row for each; infinite alphas come last.
+    """
     from sidelight.estimation.bayes_cumulants import LEAST
     from sidelight.estimation.bayes_kernels import dirichlets
 
     finite = [alpha for alpha in alphas if math.isfinite(alpha)]
-    shapes = np.maximum(np.outer(finite, share), LEAST)
-    size, s = len(share), noisy.deviations
+    rows = np.broadcast_to(share, (len(alphas), share.shape[-1]))
+    shapes = np.maximum(np.array(finite)[:, None] * rows[: len(finite)], LEAST)
+    size, s = share.shape[-1], noisy.deviations
     means, spreads = np.empty((len(alphas), size)), np.zeros((len(alphas), size))
     evidence = np.empty(len(alphas))
     # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
     tilts = np.minimum(-(shapes.sum(axis=1) - size), 0.0)
     count = len(finite)
     dirichlets(noisy.centre, s, shapes, tables(), tilts, means[:count], spreads[:count], evidence[:count])
-    means[count:] = share
-    evidence[count:] = -0.5 * (((share - noisy.centre) / s) ** 2).sum()
+    means[count:] = rows[count:]
+    evidence[count:] = -0.5 * (((rows[count:] - noisy.centre) / s) ** 2).sum(axis=1)
     return means, spreads, evidence

@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sidelight.estimation.averaging import improved
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import Array, Mask, to_simplex
 from sidelight.mechanisms import Mechanism
@@ -77,6 +78,17 @@ class Series:
         """Their variances, (rounds, values)."""
         pairs = zip(self.levels, self.likely, strict=True)
         return np.array([item.variance(share) for item, share in pairs])
+
+    @cached_property
+    def posterior_means(self) -> Array:
+        """The frequencies with the least error to expect, (rounds, values); they are not unbiased.
+
+        Rounds tell each other how uneven frequencies are. They may share them as well where every round's
+        noise is its own: noise of one memo would be taken for frequencies in common.
+        """
+        rounds = range(len(self.levels))
+        domains = [[place] for place in rounds] if self.overlap.share_memos.any() else [list(rounds)]
+        return np.array([found.mean for found in improved(self.levels, domains)])
 
     def covariances(self, first: int) -> tuple[Array, Array]:
         """Return the least and the largest covariance of a round's estimates with each, (rounds, values).

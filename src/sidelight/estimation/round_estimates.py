@@ -83,6 +83,16 @@ class RoundEstimates:
                 true = () if self.truth is None else (self.truth[number][attribute.name],)
                 yield from rows_of(Level, attribute, (number,), (*columns, *true))
 
+    def best(self, name: str) -> dict[int, Array]:
+        """Return by round the frequencies of an attribute with the least error to expect, (values,).
+
+        They are posterior means, as by the estimator "best": on the simplex and not unbiased. For changes
+        and sums over rounds take the levels, whose errors do not lean to one side.
+        """
+        _ = self.schema[name]
+        numbers, series = self.series[name]
+        return dict(zip(numbers, series.posterior_means, strict=True))
+
     def changes(self, name: str | None = None) -> Iterator[Change]:
         """Return the changes from each round to the next, and from the first to the last of several."""
         for attribute in self._named(name):

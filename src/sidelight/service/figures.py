@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sidelight.estimation.second_phase import FirstSums
     from sidelight.service.task import Task
 
-FIGURES = ("best", "inversion", "simplex", "shrinkage", "published")
+FIGURES = ("best", "inversion", "simplex", "shrinkage", "least-risk", "published")
 """The estimators that sums are enough for."""
 
 

@@ -1,0 +1,168 @@
+"""The priors that `averaging` averages, and how likely each is before any report is seen.
+
+* Dirichlet(a, ..., a), from one value that has everything (a = 0) to even frequencies;
+* from 8 values on, power laws: mixtures of exponentials, their means spread as theta^(1-s);
+* one value in k with a share of its own, the others with a small rest in common;
+* some of the values with everything, the others with nothing;
+* from 30 values on, a mixture whose weights are fitted to the estimates (Kiefer, Wolfowitz 1956);
+* around frequencies that are given (public data, a first phase): Dirichlet(alpha pi).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from sidelight.estimation.bayes import Noisy, tables
+from sidelight.foundation.arrays import Array
+
+SHAPES = (0.0, 0.01, 0.1, 10**-0.5, 1.0, 10**0.5, 10.0, 50.0, 500.0, math.inf)
+"""Of the symmetric Dirichlet priors: 0 if one value has everything, infinity if all are equally common."""
+POWERS = (1.5, 2.2)
+RESTS = (0.02, 0.1, 0.3)
+"""The share of all values but one."""
+PARTS = (0.4,)
+"""How many of the values have everything."""
+CONCENTRATIONS = (2.0, 5.0, 15.0, 50.0, 150.0, 500.0, 2000.0, 1e4, 1e5, math.inf)
+"""How far frequencies lean on others: Dirichlet(alpha pi) varies by pi(1 - pi) / (alpha + 1)."""
+POWER = len(SHAPES)
+_REST = POWER + len(POWERS)
+_PART = _REST + len(RESTS)
+FITTED = _PART + len(PARTS)
+GIVEN = FITTED + 1
+COUNT = GIVEN + len(CONCENTRATIONS)
+CHARGE = 6.0
+"""What the fitted mixture's evidence is less for having been fitted."""
+_EXPANDED = 100
+_PER_DECADE = 3
+_FITTED_STEPS, _FITTED_SCALES = 60, 18
+_NOTHING = 1e-4
+_TRUST = 0.5
+
+Mixture = tuple[int, Array, Array, float]
+"""The place of a prior, its rates, log-weights and the log-density of 1 as the sum of its draws."""
+
+
+_Parts = tuple[int, ...]
+_WEIGHTS: tuple[tuple[float, _Parts, _Parts, _Parts, _Parts, int], ...] = (
+    (3, (52, 51, 59, 66, 100, 50, 22, 0, 17, 0), (0, 0), (123, 100, 360), (0,), 0),
+    (8, (47, 23, 16, 30, 210, 91, 96, 30, 49, 11), (0, 0), (56, 111, 150), (80,), 0),
+    (30, (14, 15, 18, 38, 161, 65, 54, 94, 162, 67), (25, 47), (16, 60, 81), (82,), 0),
+    (300, (15, 0, 30, 44, 189, 124, 88, 89, 88, 87), (39, 31), (0, 0, 31), (42,), 103),
+    (math.inf, (88, 45, 52, 77, 97, 91, 93, 92, 92, 92), (0, 37), (0, 0, 24), (73,), 47),
+)  # fmt: skip
+"""For fewer values than the first number, parts in 1,000 of shapes, powers, rests, parts, the fitted mixture.
+
+They make errors on the development cells of `bench.estimates`, and on others of their kind, as small as they
+can be beside each of the estimators there; priors that hardly matter have 0.
+"""
+
+
+@cache
+def prior_weights(size: int, is_given: bool = False) -> Array:
+    """Return the weight of every prior before any report is seen, (priors,)."""
+    _, shapes, powers, rests, some, fitted = next(row for row in _WEIGHTS if size < row[0])
+    weights = np.zeros(COUNT)
+    weights[:GIVEN] = [*shapes, *powers, *rests, *some, fitted]
+    weights /= weights.sum()
+    if is_given:
+        weights *= 1 - _TRUST
+        weights[GIVEN:] = _TRUST / len(CONCENTRATIONS)
+    return weights
+
+
+def under_mixture(item: Noisy, rates: Array, weights: Array, mean: Array, spread: Array) -> float:
+    """Write means and variances under a mixture of exponentials, and return its evidence, not normalised."""
+    from sidelight.estimation.bayes_kernels import mixture
+
+    return float(mixture(item.centre, item.deviations, rates, weights, tables(), mean, spread))
+
+
+@cache
+def mixtures(size: int) -> tuple[Mixture, ...]:
+    """Return the mixtures of exponentials that are likely at all for so many values; none is fitted."""
+    if size < 2:
+        return ()
+    known = prior_weights(size)
+    laws = [*_power_laws(size), *_uneven(size)]
+    return tuple(
+        (place, rates, weights, _unseen(size, rates, weights))
+        for place, (rates, weights) in enumerate(laws, POWER)
+        if known[place] > 0
+    )
+
+
+def _power_laws(size: int) -> list[tuple[Array, Array]]:
+    """Return rates and log-weights of mixtures ~ x^-s from some least mean to 1, k E x = 1."""
+    from scipy.optimize import brentq
+
+    def spread(power: float, least: float) -> tuple[Array, Array]:
+        scales = np.exp(np.linspace(least, 0.0, max(int(-least / math.log(10) * _PER_DECADE) + 2, 3)))
+        logs = (1 - power) * np.log(scales)
+        return scales, logs - np.logaddexp.reduce(logs)
+
+    laws = []
+    for power in POWERS:
+
+        def excess(least: float, power: float = power) -> float:
+            scales, logs = spread(power, least)
+            return float(np.exp(logs) @ scales) - 1 / size
+
+        least = brentq(excess, -30.0, -0.01) if excess(-30.0) < 0 else -30.0
+        scales, logs = spread(power, least)
+        laws.append((1 / scales, logs - np.log(scales)))
+    return laws
+
+
+def _uneven(size: int) -> list[tuple[Array, Array]]:
+    """Return rates and log-weights of mixtures of few large scales and many small ones."""
+    laws = []
+    for count, rest in [*((1.0, rest) for rest in RESTS), *((part * size, _NOTHING) for part in PARTS)]:
+        rates = np.array([count / (1 - rest), (size - count) / rest])
+        share = count / size
+        laws.append((rates, np.log([share, 1 - share]) + np.log(rates)))
+    return laws
+
+
+def _unseen(size: int, rates: Array, weights: Array) -> float:
+    """Return the log-density of 1 as the sum of draws from a mixture: the evidence of endless noise."""
+    if size > _EXPANDED:
+        return log_density_of_one(size, rates, weights)
+    endless = Noisy(np.full(size, 1 / size), np.full(size, 1e12))
+    return under_mixture(endless, rates, weights, *np.empty((2, size)))
+
+
+def log_density_of_one(size: int, rates: Array, weights: Array) -> float:
+    """Return the log-density of 1 as the sum of so many draws from a mixture of exponentials."""
+    from scipy.optimize import brentq
+
+    def moments(tilt: float) -> tuple[float, Array]:
+        left = rates - tilt
+        logs = weights - np.log(left)
+        top = logs.max()
+        share = np.exp(logs - top)
+        powers = np.array([math.factorial(n) * float((share / left**n).sum()) for n in range(1, 5)])
+        return float(top + math.log(share.sum())), powers / share.sum()
+
+    tilt = brentq(lambda at: size * moments(at)[1][0] - 1, -1e6 * size, rates.min() * (1 - 1e-9), rtol=1e-12)
+    logs, (m1, m2, m3, m4) = moments(tilt)
+    spread, third = size * (m2 - m1**2), size * (m3 - 3 * m1 * m2 + 2 * m1**3)
+    fourth = size * (m4 - 4 * m1 * m3 - 3 * m2**2 + 12 * m1**2 * m2 - 6 * m1**4)
+    correction = float(np.clip(fourth / (8 * spread**2) - 5 * third**2 / (24 * spread**3), -0.7, 0.7))
+    return size * logs - float(tilt) - 0.5 * math.log(2 * math.pi * spread) + correction
+
+
+def fitted(item: Noisy) -> tuple[Array, Array]:
+    """Return rates and log-weights of the mixture of exponentials that makes the estimates likeliest (EM)."""
+    from sidelight.estimation.bayes_kernels import parts
+
+    scales = np.geomspace(1e-3 / len(item.centre), 1.0, _FITTED_SCALES)
+    logs = parts(item.centre, item.deviations, 1 / scales, tables()) - np.log(scales)
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = np.full(_FITTED_SCALES, 1 / _FITTED_SCALES)
+    for _ in range(_FITTED_STEPS):
+        weights = weights * (likelihood / (likelihood @ weights)[:, None]).mean(axis=0)
+    kept = np.maximum(weights, 1e-12)
+    return 1 / scales, np.log(kept / kept.sum()) - np.log(scales)
