@@ -24,6 +24,7 @@ from sidelight.estimation.set_tables import (
     fitted,
     left_variance,
     outer,
+    raked,
     set_tables,
 )
 from sidelight.estimation.unbiased import Unbiased, unbiased
@@ -269,6 +270,33 @@ def test_fitting_has_its_margins_and_keeps_odds_ratios(rows: int, columns: int, 
     assert found.sum(axis=0) == pytest.approx(other, abs=1e-6)
     odds = [cells[0, 0] * cells[1, 1] / (cells[0, 1] * cells[1, 0]) for cells in (table, found)]
     assert odds[1] == pytest.approx(odds[0], rel=1e-5)
+
+
+def test_several_tables_are_raked_as_each_is_fitted() -> None:
+    rng = np.random.default_rng(1)
+    tables = rng.dirichlet(np.ones(12) * 2, size=5).reshape(5, 3, 4)
+    first, second = rng.dirichlet(np.ones(3) * 5), rng.dirichlet(np.ones(4) * 5)
+    found = raked(tables, first, second)
+    for table, one in zip(tables, found, strict=True):
+        assert one == pytest.approx(fitted(table, {(0,): first, (1,): second}), abs=1e-7)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 2, 2, 3), (2, 2, 2, 2, 2, 2)])
+def test_margins_of_neighbouring_and_distant_axes_are_met(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    joint, start = (rng.dirichlet(np.ones(np.prod(sizes)) * 3).reshape(sizes) for _ in range(2))
+    axes = [(0, 1), (0, 3), (2, 4), (1, len(sizes) - 1), (3,)]
+    margins = {kept: joint.sum(axis=tuple(set(range(len(sizes))) - set(kept))) for kept in axes}
+    found = fitted(start, margins, 2000)
+    for kept, wanted in margins.items():
+        assert found.sum(axis=tuple(set(range(len(sizes))) - set(kept))) == pytest.approx(wanted, abs=1e-7)
+
+
+def test_margins_that_no_joint_has_end_the_fit_early() -> None:
+    """Three attributes of which every two mostly differ: no round comes nearer, and none is waited for."""
+    apart = np.array([[0.01, 0.49], [0.49, 0.01]])
+    found = fitted(np.full((2, 2, 2), 1 / 8), {(0, 1): apart, (0, 2): apart, (1, 2): apart}, 10**9)
+    assert found.sum() == pytest.approx(1.0)
 
 
 def test_weights_lean_on_other_tables_without_their_own() -> None:
