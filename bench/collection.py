@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from bench.timing import Row, best_of, fastest, show
-from sidelight.estimation.estimates import published
+from sidelight.estimation.estimators import published
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.unbiased import unbiased
 from sidelight.protocols import TwoPhase, rs_fd, rs_rfd, smp, spl

@@ -1,4 +1,4 @@
-"""Estimators of frequencies that `bayes` is judged against, each written as well as we could.
+"""Estimators of frequencies that `best` is judged against, each written as well as we could.
 
 All take the unbiased estimate and its variances at the projected estimate; the likeliest frequencies take
 the counts that the estimate was made of.

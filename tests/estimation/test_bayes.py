@@ -1,4 +1,4 @@
-"""The posterior means on the simplex against integration and draws, and what `bayes` makes of them."""
+"""The posterior means on the simplex against integration and draws, and what `best` makes of them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def collected(size: int, share: np.ndarray, people: int, epsilon: float, seed: i
 @pytest.mark.parametrize("size", SIZES)
 def test_posterior_means_are_on_the_simplex_and_the_same_whenever_they_are_made(size: int) -> None:
     sums = collected(size, np.full(size, 1 / size), 500, 1.0, size)
-    first, again = sl.estimate(sums, estimator="bayes"), sl.estimate(sums, estimator="bayes")
+    first, again = sl.estimate(sums, estimator="best"), sl.estimate(sums, estimator="best")
     assert first["a"].sum() == pytest.approx(1.0)
     assert np.all(first["a"] >= 0)
     assert first["a"].tolist() == again["a"].tolist()
@@ -144,7 +144,7 @@ def test_posterior_means_err_less_than_projection(size: int, kind: str) -> None:
     errors = np.zeros(2)
     for seed in range(20):
         sums = collected(size, share, 2000, 1.0, seed)
-        for place, estimator in enumerate(("bayes", "simplex")):
+        for place, estimator in enumerate(("best", "simplex")):
             found = sl.estimate(sums, estimator=estimator)["a"]
             errors[place] += float(((found - share) ** 2).sum())
     assert errors[0] < errors[1]
@@ -158,7 +158,7 @@ def test_a_prior_helps_where_it_is_right_and_costs_little_where_it_is_wrong() ->
         sums = collected(10, share, 2000, 1.0, seed)
         for name, prior in (("none", None), ("right", {"a": share}), ("wrong", {"a": wrong})):
             errors[name] += float(
-                ((sl.estimate(sums, estimator="bayes", prior=prior)["a"] - share) ** 2).sum()
+                ((sl.estimate(sums, estimator="best", prior=prior)["a"] - share) ** 2).sum()
             )
     assert errors["right"] < 0.5 * errors["none"]
     assert errors["wrong"] < 1.25 * errors["none"]
@@ -166,17 +166,17 @@ def test_a_prior_helps_where_it_is_right_and_costs_little_where_it_is_wrong() ->
 
 def test_a_prior_that_cannot_be_used_is_refused_in_words() -> None:
     sums = collected(3, np.full(3, 1 / 3), 100, 1.0, 0)
-    with pytest.raises(InputError, match="goes with the estimator 'bayes'"):
+    with pytest.raises(InputError, match="goes with the estimator 'best'"):
         sl.estimate(sums, estimator="simplex", prior={"a": np.full(3, 1 / 3)})
     with pytest.raises(InputError, match="add up to 1"):
-        sl.estimate(sums, estimator="bayes", prior={"a": np.array([0.5, 0.2, 0.1])})
+        sl.estimate(sums, estimator="best", prior={"a": np.array([0.5, 0.2, 0.1])})
     for prior, words in (
         ({"b": np.full(3, 1 / 3)}, "none of the attributes a"),
         (np.full(3, 1 / 3), "by attribute, as a dict"),
         ({"a": "even"}, "'a' must be numbers"),
     ):
         with pytest.raises(InputError, match=words):
-            sl.estimate(sums, estimator="bayes", prior=prior)  # type: ignore[arg-type]
+            sl.estimate(sums, estimator="best", prior=prior)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("deviation", [0.055, 0.11, 0.3, 1.0])

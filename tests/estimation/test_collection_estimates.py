@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sidelight as sl
 from sidelight.advice import choose_protocol
 from sidelight.estimation import predicted_error, predicted_variances
-from sidelight.estimation.estimates import published
+from sidelight.estimation.estimators import published
 from sidelight.estimation.expected_error import published_error
 from sidelight.estimation.joint import Term, estimate_joint, maximise, terms_of
 from sidelight.estimation.linear import condition, solve_linear

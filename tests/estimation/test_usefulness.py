@@ -12,7 +12,7 @@ import pytest
 import sidelight as sl
 from sidelight.estimation import affordable, people_for_use, people_needed, usefulness
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.usefulness import AttributeUse, Usefulness
+from sidelight.estimation.usefulness import EXACT, AttributeUse, Usefulness
 from sidelight.mechanisms import MECHANISMS, mechanism_class
 from sidelight.protocols import Design, TwoPhase, planned, product, rs_fd, smp, spl
 from sidelight.transport import true_frequencies
@@ -257,7 +257,7 @@ def test_without_noise_one_person_is_enough() -> None:
     schema = schema_of(3)
     plain = planned(sl.Plan((sl.Release(schema["x0"], "identity"),)))
     assert people_needed(plain, 0.01) == 1
-    assert usefulness(plain, 10).error < 1e-12
+    assert usefulness(plain, 10).error < EXACT
     assert usefulness(plain, 10, {"x0": np.full(3, 1 / 3)}).verdict == "useful"  # though a guess is right too
     assert people_needed(spl(schema, 1.0), 1e-12) is None
 

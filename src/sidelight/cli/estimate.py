@@ -26,7 +26,7 @@ class Estimation:
     """How frequencies are estimated, and what they are compared with."""
 
     estimator: str = flag(
-        "best", "'best', 'bayes', 'inversion', 'simplex', 'shrinkage', 'em' or 'published'."
+        "best", "'best', 'inversion', 'simplex', 'shrinkage', 'least-risk', 'em' or 'published'."
     )
     confidence: float = flag(0.95, "Of the intervals.")
     about: str = flag("collected", "'collected' (those who reported) or 'population' (theirs).")
@@ -136,7 +136,7 @@ def estimate(
         _estimate_over_time(read, estimation, written, shown)
         return
     with progress(quiet=shown.json):
-        known = read[0].protocol.schema if estimation.estimator == "bayes" and read else None
+        known = read[0].protocol.schema if estimation.estimator == "best" and read else None
         prior = None if known is None else wanted.guess(known, written.encoding)
         result = finish(sl.estimate(read, prior=prior, **estimation.settings))
         learning.write(read)

@@ -19,7 +19,7 @@ from functools import cache
 
 import numpy as np
 
-from sidelight.estimation.bayes import Noisy, dirichlet_posteriors, log_constants, tables
+from sidelight.estimation.bayes import Noisy, Posterior, dirichlet_posteriors, log_constants, tables
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import Array, to_simplex
 
@@ -69,9 +69,10 @@ they can beside each of the estimators there; priors that were not tried have 0.
 
 @dataclass(frozen=True, eq=False)
 class _Averaged:
-    """Posterior means and log-evidence of one attribute under every prior, (priors, values) and (priors,)."""
+    """One attribute under every prior: means and variances, (priors, values), and log-evidence, (priors,)."""
 
     means: Array
+    spreads: Array
     evidence: Array
 
     def weights(self, prior: Array) -> Array:
@@ -83,6 +84,15 @@ class _Averaged:
         logs = np.log(np.maximum(prior, 1e-300)) + self.evidence
         return float(np.logaddexp.reduce(logs))
 
+    def posterior(self, prior: Array) -> Posterior:
+        return _mixed(self.weights(prior), self.means, self.spreads, self.total(prior))
+
+
+def _mixed(weights: Array, means: Array, spreads: Array, evidence: float) -> Posterior:
+    """Return the posterior that is one of several, with these probabilities."""
+    mean = weights @ means
+    return Posterior(mean, np.maximum(weights @ (spreads + means**2) - mean**2, 0.0), evidence)
+
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
     """Return the posterior mean of one attribute or one table; see `averaged`, and `bayes.posterior`."""
@@ -91,8 +101,8 @@ def average(estimate: Array, variances: Array, prior: Array | None = None, *, ad
 
 def improved(
     estimates: Sequence[Unbiased], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
-) -> list[Array]:
-    """Return posterior means of attributes from unbiased estimates; the rest is as in `averaged`.
+) -> list[Posterior]:
+    """Return posteriors of attributes from unbiased estimates; the rest is as in `posteriors`.
 
     Variances depend on the frequencies: they are taken at the projected estimates and, where that changes
     them much, once more at what was found.
@@ -104,11 +114,11 @@ def improved(
             Noisy.of(item.estimate, spread, item.adds_up)
             for item, spread in zip(estimates, spreads, strict=True)
         ]
-        near, before = averaged(noisy, domains, given), spreads
-        spreads = [item.variance(mean) for item, mean in zip(estimates, near, strict=True)]
+        found, before = posteriors(noisy, domains, given), spreads
+        spreads = [item.variance(near.mean) for item, near in zip(estimates, found, strict=True)]
         if all(_is_near(old, new) for old, new in zip(before, spreads, strict=True)):
             break
-    return near
+    return found
 
 
 def _is_near(before: Array, after: Array) -> bool:
@@ -118,7 +128,14 @@ def _is_near(before: Array, after: Array) -> bool:
 def averaged(
     attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
 ) -> list[Array]:
-    """Return the posterior means of attributes.
+    """Return the posterior means of attributes, see `posteriors`."""
+    return [item.mean for item in posteriors(attributes, domains, given)]
+
+
+def posteriors(
+    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
+) -> list[Posterior]:
+    """Return the posteriors of attributes.
 
     Args:
         attributes: their estimates and noise.
@@ -130,16 +147,13 @@ def averaged(
     sizes = [len(item.centre) for item in attributes]
     base = [prior_weights(size, prior is not None) for size, prior in zip(sizes, priors, strict=True)]
     told = _told(found, base)
-    means = [item.weights(weights) @ item.means for item, weights in zip(found, told, strict=True)]
+    results = [item.posterior(weights) for item, weights in zip(found, told, strict=True)]
     for places in domains:
         if len(places) > 1:
-            alone = sum(found[place].total(told[place]) + attributes[place].constant for place in places)
-            moved = _shared(
-                [attributes[place] for place in places], [means[place] for place in places], alone
-            )
-            for place, mean in zip(places, moved, strict=True):
-                means[place] = mean
-    return means
+            moved = _shared([attributes[place] for place in places], [results[place] for place in places])
+            for place, result in zip(places, moved, strict=True):
+                results[place] = result
+    return results
 
 
 @cache
@@ -157,24 +171,28 @@ def prior_weights(size: int, is_given: bool = False) -> Array:
 
 def _under_all(item: Noisy, given: Array | None) -> _Averaged:
     size = len(item.centre)
-    means, evidence = np.full((_COUNT, size), 1 / size), np.full(_COUNT, -np.inf)
+    means, spreads = np.full((_COUNT, size), 1 / size), np.zeros((_COUNT, size))
+    evidence = np.full(_COUNT, -np.inf)
     even = np.full(size, 1 / size)
     alphas = [size * shape for shape in SHAPES[1:]]
     means[0], evidence[0] = _under_one(item)
-    means[1:_POWER], _, evidence[1:_POWER] = dirichlet_posteriors(item, even, alphas)
+    spreads[0] = means[0] * (1 - means[0])
+    means[1:_POWER], spreads[1:_POWER], evidence[1:_POWER] = dirichlet_posteriors(item, even, alphas)
     if size >= _MANY:
         for place, (rates, weights, norm) in enumerate(_power_laws(size), _POWER):
-            means[place], evidence[place] = _under_mixture(item, rates, weights, norm)
+            evidence[place] = _under_mixture(item, rates, weights, means[place], spreads[place]) - norm
     if size > 2:
         for place, (rates, weights, norm) in enumerate(_heavy_ones(size), _REST):
-            means[place], evidence[place] = _under_mixture(item, rates, weights, norm)
+            evidence[place] = _under_mixture(item, rates, weights, means[place], spreads[place]) - norm
     if size >= _VERY_MANY:
         rates, weights = _fitted(item)
         norm = _log_density_of_one(size, rates, weights) + _CHARGE
-        means[_FITTED], evidence[_FITTED] = _under_mixture(item, rates, weights, norm)
+        evidence[_FITTED] = _under_mixture(item, rates, weights, means[_FITTED], spreads[_FITTED]) - norm
     if given is not None:
-        means[_GIVEN:], _, evidence[_GIVEN:] = dirichlet_posteriors(item, given, CONCENTRATIONS)
-    return _Averaged(means, evidence)
+        means[_GIVEN:], spreads[_GIVEN:], evidence[_GIVEN:] = dirichlet_posteriors(
+            item, given, CONCENTRATIONS
+        )
+    return _Averaged(means, spreads, evidence)
 
 
 def _under_one(item: Noisy) -> tuple[Array, float]:
@@ -186,12 +204,11 @@ def _under_one(item: Noisy) -> tuple[Array, float]:
     return share / share.sum(), float(top + math.log(share.mean()))
 
 
-def _under_mixture(item: Noisy, rates: Array, weights: Array, norm: float) -> tuple[Array, float]:
+def _under_mixture(item: Noisy, rates: Array, weights: Array, mean: Array, spread: Array) -> float:
+    """Write means and variances under a mixture of exponentials, and return its evidence, not normalised."""
     from sidelight.estimation.bayes_kernels import mixture
 
-    mean, spread = np.empty((2, len(item.centre)))
-    logs = mixture(item.centre, item.deviations, rates, weights, tables(), mean, spread)
-    return mean, logs - norm
+    return float(mixture(item.centre, item.deviations, rates, weights, tables(), mean, spread))
 
 
 @cache
@@ -234,7 +251,7 @@ def _unseen(size: int, rates: Array, weights: Array) -> float:
     if size > _EXPANDED:
         return _log_density_of_one(size, rates, weights)
     endless = Noisy(np.full(size, 1 / size), np.full(size, 1e12))
-    return _under_mixture(endless, rates, weights, 0.0)[1]
+    return _under_mixture(endless, rates, weights, *np.empty((2, size)))
 
 
 def _log_density_of_one(size: int, rates: Array, weights: Array) -> float:
@@ -286,12 +303,14 @@ def _told(found: Sequence[_Averaged], base: Sequence[Array]) -> list[Array]:
     return told
 
 
-def _shared(items: Sequence[Noisy], means: Sequence[Array], alone: float) -> list[Array]:
-    """Return the means of attributes over the same values, where these may have frequencies in common."""
-    weights = prior_weights(len(means[0]))
-    near = np.maximum(np.mean(means, axis=0), 1e-3 / len(means[0]))
+def _shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior]:
+    """Return posteriors of attributes over the same values, where these may have frequencies in common."""
+    means = np.stack([item.mean for item in apart])
+    weights = prior_weights(means.shape[1])
+    near = np.maximum(means.mean(axis=0), 1e-3 / means.shape[1])
     centres = np.stack([item.centre for item in items])
     noise = np.stack([item.variances for item in items])
+    alone = sum(own.evidence + item.constant for own, item in zip(apart, items, strict=True))
     logs, middles = [math.log(1 - _SHARED) + alone], []
     for alpha in _COMMON:
         spread = noise + near / (alpha + 1)
@@ -300,14 +319,24 @@ def _shared(items: Sequence[Noisy], means: Sequence[Array], alone: float) -> lis
         off = 1 - middle.sum()
         common = Noisy(middle + off * pooled / pooled.sum(), pooled)
         away = float(((centres - middle) ** 2 / spread).sum()) + off**2 / float(pooled.sum())
-        found = _under_all(common, None)
-        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.total(weights)
+        found = _under_all(common, None).posterior(weights)
+        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.evidence
         logs.append(math.log(_SHARED / len(_COMMON)) + evidence)
-        middles.append(found.weights(weights) @ found.means)
+        middles.append(found)
     chances = np.exp(np.array(logs) - max(logs))
     chances /= chances.sum()
-    result = chances[0] * np.stack(means)
-    for alpha, middle, chance in zip(_COMMON, middles, chances[1:], strict=True):
-        if chance > _NEGLIGIBLE:
-            result += chance * np.stack([dirichlet_posteriors(item, middle, [alpha])[0][0] for item in items])
-    return list(result / result.sum(axis=1, keepdims=True))
+    results = []
+    for item, own in zip(items, apart, strict=True):
+        each = [(own.mean, own.variance)]
+        for alpha, middle, chance in zip(_COMMON, middles, chances[1:], strict=True):
+            each.append(_leaning(item, middle, alpha) if chance > _NEGLIGIBLE else each[0])
+        shifted, spreads = np.stack(each, axis=1)
+        results.append(_mixed(chances, shifted, spreads, own.evidence))
+    return results
+
+
+def _leaning(item: Noisy, middle: Posterior, alpha: float) -> tuple[Array, Array]:
+    """Return mean and variance of frequencies around others, which are themselves not known for sure."""
+    means, spreads, _ = dirichlet_posteriors(item, middle.mean, [alpha])
+    pull = item.variances / (item.variances + middle.mean / (alpha + 1))
+    return means[0], spreads[0] + pull**2 * middle.variance

@@ -17,7 +17,7 @@ import numpy as np
 from sidelight.foundation.arrays import Array, to_simplex
 
 Tables = tuple[Array, Array]
-_LEAST_VARIANCE = 1e-16
+_LEAST_VARIANCE = 1e-12  # below it, logarithms of the factors lose their digits
 _FARTHEST = 1000.0
 
 

@@ -40,16 +40,19 @@ def _tilted(
         out[1], out[2], out[3], out[4] = s * cell[1], s * s * cell[2], s**3 * cell[3], s**4 * cell[4]
         return
     top, total, m1, m2, m3, m4 = -np.inf, 0.0, 0.0, 0.0, 0.0, 0.0
+    middle = 0.0  # moments are about the first part's mean: beside little noise, those about 0 cancel
     for j in range(len(rates)):
         cumulants(shape, f / s + (tilt - rates[j]) * s, tables[0], tables[1], cell)
         height = cell[0] + weights[j]
+        if j == 0:
+            middle = cell[1]
         if height > top:
             shrink = math.exp(top - height)
             total, m1, m2, m3, m4 = total * shrink, m1 * shrink, m2 * shrink, m3 * shrink, m4 * shrink
             top = height
         p = math.exp(height - top)
         if p > 1e-14:
-            c1, c2, c3, c4 = cell[1], cell[2], cell[3], cell[4]
+            c1, c2, c3, c4 = cell[1] - middle, cell[2], cell[3], cell[4]
             total += p
             m1 += p * c1
             m2 += p * (c2 + c1 * c1)
@@ -57,7 +60,7 @@ def _tilted(
             m4 += p * (c4 + 4 * c3 * c1 + 3 * c2 * c2 + 6 * c2 * c1 * c1 + c1**4)
     m1, m2, m3, m4 = m1 / total, m2 / total, m3 / total, m4 / total
     out[0] = top + math.log(total) + base
-    out[1], out[2] = s * m1, s * s * max(m2 - m1 * m1, 1e-300)
+    out[1], out[2] = s * (middle + m1), s * s * max(m2 - m1 * m1, 1e-300)
     out[3] = s**3 * (m3 - 3 * m1 * m2 + 2 * m1**3)
     out[4] = s**4 * (m4 - 4 * m1 * m3 - 3 * m2 * m2 + 12 * m1 * m1 * m2 - 6 * m1**4)
 

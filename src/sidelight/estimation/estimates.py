@@ -4,48 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from sidelight.estimation.best import best_frequencies
-from sidelight.estimation.expected_error import (
-    Frequencies,
-    bayes_errors,
-    best_errors,
-    likeliest_errors,
-    loose_sums,
-    simulated_errors,
+from sidelight.estimation.estimators import (
+    ESTIMATORS as ESTIMATORS,
+)
+from sidelight.estimation.estimators import (
+    Estimator as Estimator,
+)
+from sidelight.estimation.estimators import (
+    check_published,
+    chosen_by,
+    expected_errors,
 )
 from sidelight.estimation.guessing import Guessing, beside_guess
-from sidelight.estimation.joint import likeliest_joint, likeliest_numbers
-from sidelight.estimation.shrinkage import Method, by_domain, joint_marginals, least_risk, shrunken
-from sidelight.estimation.unbiased import ABOUT, About, Every, Mean, means, number_parts, unbiased
-from sidelight.estimation.usefulness import WITHIN, known_frequencies
+from sidelight.estimation.outlook import known_frequencies
+from sidelight.estimation.simulated import Frequencies
+from sidelight.estimation.unbiased import ABOUT, About, Mean, means, unbiased
+from sidelight.estimation.usefulness import WITHIN
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite, json_number, write_text
 from sidelight.foundation.html import html_table
 from sidelight.protocols import records
-from sidelight.protocols.groups import marginal
-from sidelight.protocols.records import RecordReports, RecordSums, Reported
+from sidelight.protocols.records import RecordSums, Reported
 from sidelight.schema import Schema
 from sidelight.sources.table import write_rows
-
-Estimator = Literal["best", "bayes", "inversion", "simplex", "shrinkage", "em", "published"]
-ESTIMATORS = ("best", "bayes", "inversion", "simplex", "shrinkage", "em", "published")
-_IMPROVED: dict[str, Method] = {
-    "shrinkage": shrunken,
-    "simplex": lambda estimates, _: to_simplex(estimates),
-}
-
-_PREDICTED = {"best": best_errors, "bayes": bayes_errors}
 
 
 @dataclass(frozen=True)
@@ -75,12 +66,11 @@ class Estimates:
         epsilon: what a whole record's report realises at most.
         is_simulation: whether the noise came from a seed.
         unbiased_error: the mean squared error to expect of the unbiased estimates.
-        expected_error: the mean squared error to expect of the chosen estimator; that of the unbiased
-            estimates where it is not predicted ("em", "published").
+        predict: returns by attribute the mean squared error to expect of the chosen estimator; that of the
+            unbiased estimates where it is not predicted ("em", "published").
         delta: the probability that the budget does not hold, at most.
         means: by attribute that is reported as a number, the mean of its points.
         unbiased: the unbiased estimates, which the errors of guesses are judged by.
-        errors: by attribute, the mean squared error to expect of the chosen estimator.
         prior: public frequencies that could be guessed instead.
         within: the precision that people are counted for; 0.01 where none is given.
     """
@@ -98,11 +88,10 @@ class Estimates:
     epsilon: float
     is_simulation: bool
     unbiased_error: float
-    expected_error: float
+    predict: Callable[[], Mapping[str, float]]
     delta: float = 0.0
     means: Mapping[str, Mean] = field(default_factory=dict)
     unbiased: Mapping[str, Array] = field(default_factory=dict)
-    errors: Mapping[str, float] = field(default_factory=dict)
     prior: Frequencies | None = None
     within: float | None = None
 
@@ -116,6 +105,19 @@ class Estimates:
             columns = (self.frequencies, self.standard_errors, self.lower, self.upper)
             for code, value in enumerate(attribute.values):
                 yield Estimate(name, value, *(float(column[name][code]) for column in columns))
+
+    @cached_property
+    def errors(self) -> Mapping[str, float]:
+        """The mean squared error to expect of the chosen estimator, by attribute.
+
+        It is found once it is asked for: where it is simulated, that takes longer than to estimate.
+        """
+        return self.predict()
+
+    @property
+    def expected_error(self) -> float:
+        """The mean squared error to expect of the chosen estimator."""
+        return float(np.mean(list(self.errors.values())))
 
     @cached_property
     def guessing(self) -> Guessing:
@@ -232,31 +234,30 @@ def estimate(
 
     Args:
         reports: of one protocol, or of both phases (as a list); merged aggregates do as well.
-        estimator: "best" (shrinkage where it is predicted to help, on the simplex; the likeliest for noisy
-            numbers), "bayes" (posterior means, priors averaged by their evidence; numbers as by "best"),
-            "inversion" (unbiased), "simplex" (projected), "shrinkage", "em" (the likeliest; needs the
-            reports themselves) or "published" (Corr-RR's own estimator, biased).
+        estimator: "best" (posterior means, priors averaged by their evidence; the likeliest for noisy
+            numbers), "inversion" (unbiased), "simplex" (projected), "shrinkage", "least-risk" (shrunken or
+            projected, as "best" was in 0.1), "em" (the likeliest; needs the reports themselves) or
+            "published" (Corr-RR's own estimator, biased).
         confidence: of the intervals.
         about: the frequencies among those who reported ("collected") or in their population.
-        prior: frequencies from elsewhere (public data, a first phase), by attribute, which "bayes" leans
+        prior: frequencies from elsewhere (public data, a first phase), by attribute, which "best" leans
             on as far as the reports bear them out.
     """
     check_choice("estimator", estimator, ESTIMATORS)
     check_choice("about", about, ABOUT)
     level = check_number("confidence", confidence, above=0, below=1)
-    if prior is not None and estimator != "bayes":
-        raise InputError(
-            f"`prior` goes with the estimator 'bayes', got {estimator!r}; leave one of them out."
-        )
+    if prior is not None and estimator != "best":
+        raise InputError(f"`prior` goes with the estimator 'best', got {estimator!r}; leave one of them out.")
     given = records.listed(reports)
     records.check_once(given)
     parts = merged([item.aggregate() for item in given])
     if estimator == "published":
-        _check_published(parts)
+        check_published(parts)
     schema = parts[0].protocol.schema
     estimates = unbiased(parts, about)
     known = None if prior is None else _known(schema, prior)
-    frequencies = _frequencies(estimator, estimates, parts, given, known)
+    chosen = chosen_by(estimator, estimates, parts, given, known)
+    frequencies = chosen.frequencies
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
     lower, upper = {}, {}
     for name, item in estimates.items():
@@ -265,15 +266,15 @@ def estimate(
         lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
     variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
-    expected = _expected(estimator, parts, about, frequencies, variances)
+    expected = partial(expected_errors, estimator, parts, about, chosen, variances)
     return Estimates(
         schema, frequencies, errors, lower, upper, parts[-1].protocol.name, estimator, about, level,
         sum(part.people for part in parts), max(part.protocol.epsilon for part in parts),
         any(part.is_simulation for part in parts),
         float(np.mean([spread.mean() for spread in variances.values()])),
-        float(np.mean(list(expected.values()))),
+        expected,
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
-        {name: item.estimate for name, item in estimates.items()}, expected, prior,
+        {name: item.estimate for name, item in estimates.items()}, prior,
     )  # fmt: skip
 
 
@@ -284,26 +285,6 @@ def _known(schema: Schema, prior: Frequencies) -> Frequencies:
         names = ", ".join(schema.names[:5])
         raise InputError(f"`prior` has none of the attributes {names}; name one of them, or leave it out.")
     return known
-
-
-def _expected(
-    estimator: str, parts: Sequence[RecordSums], about: About, frequencies: Frequencies,
-    variances: Frequencies,
-) -> dict[str, float]:  # fmt: skip
-    """Return the mean squared error to expect of each attribute's chosen estimates."""
-    schema = parts[0].protocol.schema
-    loose = loose_sums(part.protocol for part in parts)
-    if estimator in _PREDICTED:
-        people = sum(part.people for part in parts) if about == "collected" else math.inf
-        alone = number_parts(parts, alone=True)
-        numbers = {name: (mechanism, sums.reports) for name, mechanism, sums in alone}
-        known = likeliest_errors(numbers, people, frequencies)
-        errors = _PREDICTED[estimator](schema, frequencies, variances, known, loose)
-    elif estimator in _IMPROVED:
-        errors = simulated_errors(schema, frequencies, variances, _IMPROVED[estimator], loose)
-    else:
-        return {name: float(spread.mean()) for name, spread in variances.items()}
-    return {name: float((error**2).mean()) for name, error in errors.items()}
 
 
 def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
@@ -328,62 +309,3 @@ def merged(parts: Sequence[RecordSums]) -> list[RecordSums]:
         if part.protocol.first_phase != records.fingerprint(first) or part.protocol.schema != first.schema:
             raise records.mixed(first, part.protocol)
     return [*firsts, *seconds]
-
-
-def _check_published(parts: Sequence[RecordSums]) -> None:
-    """Raise unless a second phase is among them, and every part is a mechanism's report or a fake of one.
-
-    Elsewhere the estimator is inversion.
-    """
-    is_known = all(part.protocol.responses for part in parts)
-    if not is_known or all(part.protocol.first_phase is None for part in parts):
-        raise InputError(
-            "the estimator 'published' is Corr-RR's, for the reports of both its phases; these are of "
-            f"{parts[-1].protocol.name!r}. Take 'best'."
-        )
-
-
-def _frequencies(
-    estimator: str, estimates: Every, parts: Sequence[RecordSums], given: Sequence[Reported],
-    prior: Frequencies | None,
-) -> dict[str, Array]:  # fmt: skip
-    schema = parts[0].protocol.schema
-    if estimator == "bayes":
-        return best_frequencies(schema, parts, estimates, prior)
-    if estimator == "inversion":
-        return {name: item.estimate for name, item in estimates.items()}
-    if estimator == "em":
-        return _likeliest(schema, records.reports_among(given))
-    if estimator == "published":
-        return published(parts)
-    if estimator in _IMPROVED:
-        return by_domain(schema, estimates, _IMPROVED[estimator])
-    plain = by_domain(schema, estimates, least_risk)
-    return plain | joint_marginals(schema, parts, estimates) | likeliest_numbers(parts)
-
-
-def _likeliest(schema: Schema, reports: Sequence[RecordReports]) -> dict[str, Array]:
-    """Return the likeliest marginals: of each attribute's group, or of the joint of all."""
-    if not all(item.protocol.groups for item in reports):
-        joint = likeliest_joint(reports, schema.names)
-        return {name: marginal(joint, axis) for axis, name in enumerate(schema.names)}
-    groups = [group.names for item in reports for group in item.protocol.groups]
-    marginals = {}
-    for name in schema.names:
-        members = list(dict.fromkeys(other for names in groups if name in names for other in names))
-        marginals[name] = marginal(likeliest_joint(reports, members), members.index(name))
-    return marginals
-
-
-def published(parts: Sequence[RecordSums]) -> dict[str, Array]:
-    """Return Corr-RR's own estimator: all reports as if randomised directly, phases weighted by size.
-
-    It is biased, and the bias does not vanish with more people (see `linear` for its expectation).
-    """
-    people = sum(part.people for part in parts)
-    result: dict[str, Array] = {}
-    for part in parts:
-        for name, sums in zip(part.protocol.labels, part.parts, strict=True):
-            raw = part.protocol.responses[name].estimate(sums)
-            result[name] = result.get(name, np.zeros_like(raw)) + raw * (part.people / people)
-    return result

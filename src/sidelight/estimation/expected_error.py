@@ -6,36 +6,29 @@ the people who report, so that not asking all of them counts and who they are do
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterable, Mapping
-
 import numpy as np
 
 from sidelight.estimation import linear
-from sidelight.estimation.averaging import averaged
-from sidelight.estimation.bayes import Noisy
-from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import Method, least_risk, shared_domains
+from sidelight.estimation.simulated import (
+    Frequencies as Frequencies,
+)
+from sidelight.estimation.simulated import (
+    best_errors,
+    likeliest_errors,
+    loose_sums,
+    mean_square,
+)
 from sidelight.estimation.unbiased import Inversion, sole_numbers, unbiased
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_whole, invalid
-from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.groups import ReportedGroup, inverted_covariance
 from sidelight.protocols.protocol import Design, Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.protocols.two_phase import TwoPhase
 from sidelight.schema import Schema
 
-Frequencies = Mapping[str, Array]
-_DRAWS = 200
-_LEAST_DRAWS = 2
-_MOST_DRAWN = 2_000_000
-_POSTERIOR_DRAWS = 24
-_POSTERIOR_WORK = 1_200
 _SEED = 20_250_101
-_LIKELIEST_DRAWS = 24
-_LIKELIEST_WORK = 100_000
 _FIRST_PHASES = 3
 PUBLISHED_TRIALS = 48
 """First phases that are simulated for Corr-RR's own estimator: its error depends on them most."""
@@ -78,98 +71,6 @@ def predicted_errors(
     return plain, mean_square(best_errors(design.schema, frequencies, variances, numbers, loose))
 
 
-def best_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
-    loose: Collection[str] = (),
-) -> dict[str, Array]:  # fmt: skip
-    """Return simulated errors of "best" by attribute, (draws, values), those of noisy numbers being known.
-
-    The rest is as in `simulated_errors`.
-    """
-    errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
-    if rest:
-        errors |= simulated_errors(schema.select(rest), frequencies, variances, loose=loose)
-    return {name: errors[name] for name in schema.names}
-
-
-def bayes_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
-    loose: Collection[str] = (),
-) -> dict[str, Array]:  # fmt: skip
-    """Do as `best_errors` for the estimator "bayes"."""
-    errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
-    if rest:
-        errors |= _posterior_errors(schema.select(rest), frequencies, variances, loose)
-    return {name: errors[name] for name in schema.names}
-
-
-def _posterior_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str]
-) -> dict[str, Array]:
-    """Return simulated errors of posterior means by attribute, (draws, values).
-
-    Noise that adds up to 0 is independent noise less what it adds up to, in proportion to its variances.
-    """
-    rng = np.random.default_rng(_SEED)
-    draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), _POSTERIOR_DRAWS)
-    truths, noisy = {}, {}
-    for name in schema.names:
-        empty = Noisy.of(np.zeros(schema[name].size), variances[name], name not in loose)
-        truths[name], spread = _drawn(frequencies[name], draws), empty.variances
-        noise = rng.normal(size=truths[name].shape) * np.sqrt(spread)
-        noise -= noise.sum(axis=1, keepdims=True) * spread / spread.sum()
-        noisy[name] = [Noisy(row, spread) for row in truths[name] + noise]
-    domains = [[schema.index(name) for name in names] for names in shared_domains(schema)]
-    found = [averaged([noisy[name][draw] for name in schema.names], domains) for draw in range(draws)]
-    return {
-        name: np.stack([means[place] for means in found]) - truths[name]
-        for place, name in enumerate(schema.names)
-    }
-
-
-def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:
-    """Return the attributes that some group reports by a mechanism whose estimates do not add up to 1."""
-    groups = [group for protocol in protocols for group in protocol.groups]
-    return frozenset(name for group in groups if not group.randomiser.adds_up for name in group.names)
-
-
-def mean_square(errors: Mapping[str, Array]) -> float:
-    """Return the mean over attributes of the mean square of their errors, (draws, values) each."""
-    return float(np.mean([float((error**2).mean()) for error in errors.values()]))
-
-
-def likeliest_errors(
-    numbers: Mapping[str, tuple[BinnedNumbers, int]], people: float, frequencies: Frequencies
-) -> dict[str, Array]:
-    """Return simulated errors of the likeliest frequencies of noisy numbers, by attribute, (draws, values).
-
-    Who the people are is drawn first, infinitely many for a population, and what is found is compared with
-    their own frequencies. By attribute, `numbers` say what makes the numbers, and how many there are.
-    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
-    """
-    rng = np.random.default_rng(_SEED)
-    truths, counts = [], []
-    for name, (mechanism, reports) in numbers.items():
-        draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
-        share = _drawn(frequencies[name] / frequencies[name].sum(axis=-1, keepdims=True), draws)
-        asked = rng.multinomial(reports, share)
-        law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
-        counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
-        if math.isinf(people):
-            truths.append(share)
-        else:
-            rest = rng.multinomial(max(int(people) - reports, 0), share)
-            truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
-    errors = (one - truth for one, truth in zip(likeliest_each(counts), truths, strict=True))
-    return dict(zip(numbers, errors, strict=True))
-
-
-def _drawn(frequencies: Array, draws: int) -> Array:
-    """Return the frequencies of so many simulations, (draws, values): drawn ones, or the same in each."""
-    some = frequencies[:draws] if frequencies.ndim > 1 else frequencies
-    return np.broadcast_to(some, (draws, some.shape[-1]))
-
-
 def number_errors(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:
     """Return simulated errors of the attributes that are reported as a noisy number only."""
     if design.two_phase is not None:
@@ -186,38 +87,6 @@ def number_errors(design: Design, people: int, frequencies: Frequencies) -> dict
 def _whole(protocol: Protocol) -> int:
     """Return what the shares of people who send each part are out of."""
     return sum(protocol.part_shares) if protocol.sends_one_part else 1
-
-
-def simulated_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method = least_risk,
-    loose: Collection[str] = (),
-) -> dict[str, Array]:  # fmt: skip
-    """Return simulated errors of an estimator by attribute, (draws, values), were these the frequencies.
-
-    The method makes better estimates of unbiased ones and their summed variances; by default as "best" does.
-    Unbiased estimates add up to 1 but for those of `loose` attributes, see `loose_sums`.
-    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
-    """
-    rng = np.random.default_rng(_SEED)
-    errors: dict[str, Array] = {}
-    for names in shared_domains(schema):
-        spread = np.stack([variances[name] for name in names])
-        draws = draws_for(spread.size)
-        truth = np.stack([_drawn(frequencies[name], draws) for name in names], axis=1)
-        noise = rng.normal(size=truth.shape) * np.sqrt(spread)
-        adding = noise - noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise to 0
-        size = truth.shape[-1]
-        adding *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
-        noise = np.where(np.array([name in loose for name in names])[:, None], noise, adding)
-        estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
-        off = estimates - truth
-        errors |= {name: off[:, place] for place, name in enumerate(names)}
-    return {name: errors[name] for name in schema.names}
-
-
-def draws_for(cells: int) -> int:
-    """Return how often as many frequencies are drawn: many need fewer draws, and would take much memory."""
-    return min(max(_MOST_DRAWN // cells, _LEAST_DRAWS), _DRAWS)
 
 
 def check_frequencies(schema: Schema, frequencies: Frequencies) -> None:

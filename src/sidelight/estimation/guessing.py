@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sidelight.estimation.expected_error import draws_for
+from sidelight.estimation.simulated import draws_for
 from sidelight.estimation.usefulness import EXACT
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.numbers import at_least, hundredths, of_people, points, whole

@@ -12,28 +12,18 @@ depends: the summed variance of a + b f + c f^2 changes with the frequencies by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from sidelight.estimation.expected_error import (
-    Frequencies,
-    best_errors,
-    check_frequencies,
-    draws_for,
-    loose_sums,
-    number_errors,
-    predicted_variances,
-)
-from sidelight.foundation.arrays import Array
+from sidelight.estimation.outlook import Outlook
+from sidelight.estimation.simulated import Frequencies
 from sidelight.foundation.errors import InputError, check_number, check_whole
 from sidelight.foundation.files import json_number
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.numbers import of_people, points, whole
 from sidelight.protocols.protocol import Design
-from sidelight.schema import Schema
 
 Verdict = Literal["useful", "hardly better than guessing", "worse than guessing"]
 USEFUL = 0.5
@@ -50,10 +40,6 @@ _EVEN = 0.01
 """Values are called about equally common where the uniform guess is right to a percentage point."""
 EXACT = 1e-9
 """Smaller errors are rounding: no noise is left, and no guess could be better."""
-_SEED = 20_250_103
-_MOST_PEOPLE = 1e15
-_CLOSE = 1.01  # numbers of people are found within 1 %
-_SCALE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -262,7 +248,19 @@ def usefulness(
         prior: public frequencies that a guess could be made from instead of even ones, by attribute.
     """
     check_whole("people", people, at_least=1)
-    return _Outlook.of(design, frequencies, prior).at(people)
+    return _with(Outlook.of(design, frequencies, prior), people)
+
+
+def _with(outlook: Outlook, people: int) -> Usefulness:
+    """Return what to expect with so many people."""
+    schema, variances = outlook.design.schema, outlook.variances(people)
+    errors, items = outlook.errors(people, variances), []
+    for item in schema:
+        plain, own = math.sqrt(float(variances[item.name].mean())), errors.get(item.name)
+        best = math.inf if own is None else math.sqrt(float((own**2).mean()))
+        most = math.inf if own is None else float(np.quantile(np.abs(own).max(axis=-1), SURE))
+        items.append(AttributeUse(item.name, item.size, best, plain, most, *outlook.guesses[item.name]))
+    return Usefulness(tuple(items), people, len(outlook.known) == len(schema))
 
 
 def people_needed(
@@ -275,11 +273,14 @@ def people_needed(
     """
     check_number("precision", precision, above=0)
 
-    def excess(found: Usefulness) -> float:
+    outlook = Outlook.of(design, frequencies, None)
+
+    def excess(people: int) -> float:
+        found = _with(outlook, people)
         worst = max(item.error for item in found.attributes) if each else found.error
         return _logarithm(worst / precision)
 
-    return _Outlook.of(design, frequencies, None).least_people(excess, precision)
+    return outlook.least_people(excess, precision)
 
 
 def people_for_use(
@@ -291,11 +292,12 @@ def people_for_use(
     Useful are estimates with at most half the error of the best guess. A guess that is exactly right cannot
     be beaten.
     """
-    outlook = _Outlook.of(design, frequencies, prior)
+    outlook = Outlook.of(design, frequencies, prior)
     guesses = [min(even, math.inf if public is None else public) for even, public in outlook.guesses.values()]
     target = USEFUL * (min(guesses) if each else _together(guesses))
 
-    def excess(found: Usefulness) -> float:
+    def excess(people: int) -> float:
+        found = _with(outlook, people)
         judged = found.attributes if each else (found,)
         return max(_logarithm(item.error / (USEFUL * item.guess_error)) for item in judged)
 
@@ -304,131 +306,3 @@ def people_for_use(
 
 def _logarithm(ratio: float) -> float:
     return math.log(ratio) if ratio > 0 else -math.inf
-
-
-@dataclass(frozen=True, eq=False)
-class _Outlook:
-    """A design and what is known about the frequencies, prepared to be asked for several numbers of people.
-
-    Attributes:
-        truths: the frequencies, (values,), or draws of all there are, (draws, values).
-        guesses: by attribute the errors of the uniform guess and of the prior.
-        spread: the variances of unbiased estimates for `_SCALE` people; None for two phases, whose
-            variances are not in proportion to 1/n.
-    """
-
-    design: Design
-    known: Mapping[str, Array]
-    truths: Mapping[str, Array]
-    guesses: Mapping[str, tuple[float, float | None]]
-    spread: Mapping[str, Array] | None
-
-    @classmethod
-    def of(cls, design: Design, frequencies: Frequencies | None, prior: Frequencies | None) -> _Outlook:
-        schema = design.schema
-        given, public = known_frequencies(schema, frequencies), known_frequencies(schema, prior)
-        rng = np.random.default_rng(_SEED)
-        drawn = {
-            item.name: rng.dirichlet(np.ones(item.size), draws_for(item.size))
-            for item in schema
-            if item.name not in given
-        }
-        guesses = {}
-        for item in schema:
-            truth, even = given.get(item.name), np.full(item.size, 1 / item.size)
-            guess = public.get(item.name)
-            guesses[item.name] = _off(even, truth), None if guess is None else _off(guess, truth)
-        taken = {item.name: given.get(item.name, np.full(item.size, 1 / item.size)) for item in schema}
-        spread = predicted_variances(design, _SCALE, taken) if design.two_phase is None else None
-        return cls(design, given, {**drawn, **given}, guesses, spread)
-
-    def variances(self, people: int) -> Mapping[str, Array]:
-        if self.spread is not None:
-            return {name: spread * (_SCALE / people) for name, spread in self.spread.items()}
-        even = {item.name: np.full(item.size, 1 / item.size) for item in self.design.schema}
-        return predicted_variances(self.design, people, even | dict(self.known))
-
-    def at(self, people: int) -> Usefulness:
-        """Return what to expect with so many people."""
-        schema = self.design.schema
-        variances = self.variances(people)
-        able = [name for name in schema.names if np.all(np.isfinite(variances[name]))]
-        errors: dict[str, Array] = {}
-        if able:
-            numbers = number_errors(self.design, people, self.truths)
-            loose = loose_sums([self.design.first])
-            errors = best_errors(schema.select(able), self.truths, variances, numbers, loose)
-        items = []
-        for item in schema:
-            plain, own = math.sqrt(float(variances[item.name].mean())), errors.get(item.name)
-            best = math.inf if own is None else math.sqrt(float((own**2).mean()))
-            most = math.inf if own is None else float(np.quantile(np.abs(own).max(axis=-1), SURE))
-            items.append(AttributeUse(item.name, item.size, best, plain, most, *self.guesses[item.name]))
-        return Usefulness(tuple(items), people, len(self.known) == len(schema))
-
-    def least_people(self, excess: Callable[[Usefulness], float], target: float) -> int | None:
-        """Return the least number of people, within 1 %, at which an error is down to its target.
-
-        The excess is the logarithm of the error over the target, nearly linear in that of people: where it
-        would be 0 by that, and 1 % around it, is where the search looks. It begins where the unbiased
-        estimates have the target for their error.
-        """
-        at_scale = max(float(spread.mean()) for spread in self.variances(_SCALE).values())
-        if not math.isfinite(at_scale):
-            return None
-        high = max(_SCALE * at_scale / target**2, 1.0)
-        if high > _MOST_PEOPLE:
-            return None
-        above = excess(self.at(math.ceil(high)))
-        while above > 0:
-            high *= 4
-            if high > _MOST_PEOPLE:
-                return None
-            above = excess(self.at(math.ceil(high)))
-        low, below = high, above
-        while below <= 0:
-            if low == 1:
-                return 1
-            high, above, low = low, below, max(low / 4, 1.0)
-            below = excess(self.at(math.ceil(low)))
-        while high / low > _CLOSE and math.ceil(high) > math.ceil(low):
-            share = below / (below - above) if math.isfinite(above) else 0.5
-            root = low * (high / low) ** min(max(share, 0.05), 0.95)  # a kink must not hold the search up
-            for people in (root * math.sqrt(_CLOSE), root / math.sqrt(_CLOSE)):
-                if low < people < high:
-                    found = excess(self.at(math.ceil(people)))
-                    low, below, high, above = (
-                        (people, found, high, above) if found > 0 else (low, below, people, found)
-                    )
-        return math.ceil(high)
-
-
-def known_frequencies(schema: Schema, frequencies: Frequencies | None) -> dict[str, Array]:
-    """Return the frequencies that are given of the schema's attributes, after checking them."""
-    if frequencies is not None and not isinstance(frequencies, Mapping):
-        raise InputError(
-            f"frequencies must be given by attribute, as a dict of arrays; got {frequencies!r:.40}."
-        )
-    given = frequencies or {}
-    kept = {name: _numbers(name, given[name]) for name in schema.names if name in given}
-    if kept:
-        check_frequencies(schema.select(list(kept)), kept)
-    return kept
-
-
-def _numbers(name: str, given: object) -> Array:
-    try:
-        return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"frequencies of {name!r} must be numbers, in the order of its values.") from None
-
-
-def _off(guess: Array, truth: Array | None) -> float:
-    """Return the error of a guess; where the truth is unknown, its root mean square over all there are.
-
-    Under a flat Dirichlet distribution every frequency has mean 1/k and variance (k-1) / (k^2 (k+1)).
-    """
-    size = len(guess)
-    if truth is not None:
-        return math.sqrt(float(((guess - truth) ** 2).mean()))
-    return math.sqrt((size - 1) / (size**2 * (size + 1)) + float(((guess - 1 / size) ** 2).mean()))

@@ -14,7 +14,7 @@ from sidelight.protocols.records import RecordSums
 from sidelight.service.errors import NotShownError
 from sidelight.service.task import Task
 
-FIGURES = ("best", "inversion", "simplex", "shrinkage", "published")
+FIGURES = ("best", "inversion", "simplex", "shrinkage", "least-risk", "published")
 """The estimators that sums are enough for."""
 
 

@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from sidelight.advice.advice import choose_protocol
-from sidelight.estimation.estimates import published
+from sidelight.estimation.estimators import published
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import joint_marginals, least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased

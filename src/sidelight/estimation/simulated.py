@@ -1,0 +1,170 @@
+"""Errors of estimators, simulated: normal noise of the predicted variances, and what becomes of it.
+
+Errors are arrays by attribute, (draws, values), so that whoever asks can take means or quantiles of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from sidelight.estimation.averaging import averaged
+from sidelight.estimation.bayes import Noisy
+from sidelight.estimation.joint import likeliest_each
+from sidelight.estimation.shrinkage import Method, shared_domains
+from sidelight.foundation.arrays import Array
+from sidelight.mechanisms.binned_numbers import BinnedNumbers
+from sidelight.protocols.protocol import Protocol
+from sidelight.schema import Schema
+
+Frequencies = Mapping[str, Array]
+_DRAWS = 200
+_LEAST_DRAWS = 2
+_MOST_DRAWN = 2_000_000
+_POSTERIOR_DRAWS = 24
+_POSTERIOR_WORK = 1_200
+_SEED = 20_250_101
+_LIKELIEST_DRAWS = 24
+_LIKELIEST_WORK = 100_000
+
+
+def best_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
+    loose: Collection[str] = (),
+) -> dict[str, Array]:  # fmt: skip
+    """Return simulated errors of "best" by attribute, (draws, values), those of noisy numbers being known.
+
+    The rest is as in `simulated_errors`.
+    """
+    errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
+    if rest:
+        errors |= _posterior_errors(schema.select(rest), frequencies, variances, loose)
+    return {name: errors[name] for name in schema.names}
+
+
+def _posterior_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str]
+) -> dict[str, Array]:
+    """Return simulated errors of posterior means by attribute, (draws, values)."""
+    draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), _POSTERIOR_DRAWS)
+    domains = tuple(tuple(schema.index(name) for name in names) for names in shared_domains(schema))
+    cases = tuple(
+        _Case(_bytes(_drawn(frequencies[name], draws)), _bytes(variances[name]), name not in loose)
+        for name in schema.names
+    )
+    return dict(zip(schema.names, _cases_errors(cases, domains, draws), strict=True))
+
+
+def _bytes(numbers: Array) -> bytes:
+    return np.asarray(numbers, dtype=np.float64).tobytes()
+
+
+class _Case(NamedTuple):
+    """One attribute's simulations, as something that a cache can look up."""
+
+    truths: bytes
+    variances: bytes
+    adds_up: bool
+
+
+@lru_cache(maxsize=128)
+def _cases_errors(cases: Sequence[_Case], domains: Sequence[Sequence[int]], draws: int) -> tuple[Array, ...]:
+    """Return each attribute's errors, (draws, values); kept, as searches and pages ask for the same again.
+
+    Noise that adds up to 0 is independent noise less what it adds up to, in proportion to its variances. Its
+    mean square is made what it is on average: few draws then say nearly what many would.
+    """
+    rng = np.random.default_rng(_SEED)
+    truths, noisy = [], []
+    for case in cases:
+        spread = np.frombuffer(case.variances)
+        truth = np.frombuffer(case.truths).reshape(draws, -1)
+        apart = Noisy.of(np.full(len(spread), 1 / len(spread)), spread, case.adds_up).variances
+        noise = rng.normal(size=truth.shape) * np.sqrt(apart)
+        if case.adds_up:
+            noise -= noise.sum(axis=1, keepdims=True) * apart / apart.sum()
+        noise *= math.sqrt(float(spread.mean()) / max(float((noise**2).mean()), 1e-300))
+        truths.append(truth)
+        noisy.append([Noisy.of(row, apart, adds_up=False) for row in truth + noise])
+    found = [averaged(items, domains) for items in zip(*noisy, strict=True)]
+    errors = (np.stack(means) - truth for means, truth in zip(zip(*found, strict=True), truths, strict=True))
+    return tuple(errors)
+
+
+def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:
+    """Return the attributes that some group reports by a mechanism whose estimates do not add up to 1."""
+    groups = [group for protocol in protocols for group in protocol.groups]
+    return frozenset(name for group in groups if not group.randomiser.adds_up for name in group.names)
+
+
+def mean_square(errors: Mapping[str, Array]) -> float:
+    """Return the mean over attributes of the mean square of their errors, (draws, values) each."""
+    return float(np.mean([float((error**2).mean()) for error in errors.values()]))
+
+
+def likeliest_errors(
+    numbers: Mapping[str, tuple[BinnedNumbers, int]], people: float, frequencies: Frequencies
+) -> dict[str, Array]:
+    """Return simulated errors of the likeliest frequencies of noisy numbers, by attribute, (draws, values).
+
+    Who the people are is drawn first, infinitely many for a population, and what is found is compared with
+    their own frequencies. By attribute, `numbers` say what makes the numbers, and how many there are.
+    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
+    """
+    rng = np.random.default_rng(_SEED)
+    truths, counts = [], []
+    for name, (mechanism, reports) in numbers.items():
+        draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
+        share = _drawn(frequencies[name] / frequencies[name].sum(axis=-1, keepdims=True), draws)
+        asked = rng.multinomial(reports, share)
+        law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
+        counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
+        if math.isinf(people):
+            truths.append(share)
+        else:
+            rest = rng.multinomial(max(int(people) - reports, 0), share)
+            truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
+    errors = (one - truth for one, truth in zip(likeliest_each(counts), truths, strict=True))
+    return dict(zip(numbers, errors, strict=True))
+
+
+def _drawn(frequencies: Array, draws: int) -> Array:
+    """Return the frequencies of so many simulations, (draws, values): drawn ones, or the same in each."""
+    some = frequencies[:draws] if frequencies.ndim > 1 else frequencies
+    return np.broadcast_to(some, (draws, some.shape[-1]))
+
+
+def simulated_errors(
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, method: Method,
+    loose: Collection[str] = (),
+) -> dict[str, Array]:  # fmt: skip
+    """Return simulated errors of an estimator by attribute, (draws, values), were these the frequencies.
+
+    The method makes better estimates of unbiased ones and their summed variances.
+    Unbiased estimates add up to 1 but for those of `loose` attributes, see `loose_sums`.
+    Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
+    """
+    rng = np.random.default_rng(_SEED)
+    errors: dict[str, Array] = {}
+    for names in shared_domains(schema):
+        spread = np.stack([variances[name] for name in names])
+        draws = draws_for(spread.size)
+        truth = np.stack([_drawn(frequencies[name], draws) for name in names], axis=1)
+        noise = rng.normal(size=truth.shape) * np.sqrt(spread)
+        adding = noise - noise.mean(axis=-1, keepdims=True)  # estimates add up to 1, so their noise to 0
+        size = truth.shape[-1]
+        adding *= np.sqrt(size / max(size - 1, 1))  # which took variance away: here it is given back
+        noise = np.where(np.array([name in loose for name in names])[:, None], noise, adding)
+        estimates = method(truth + noise, np.broadcast_to(spread.sum(axis=-1), (draws, len(names))))
+        off = estimates - truth
+        errors |= {name: off[:, place] for place, name in enumerate(names)}
+    return {name: errors[name] for name in schema.names}
+
+
+def draws_for(cells: int) -> int:
+    """Return how often as many frequencies are drawn: many need fewer draws, and would take much memory."""
+    return min(max(_MOST_DRAWN // cells, _LEAST_DRAWS), _DRAWS)
