@@ -196,17 +196,8 @@ def calm_like(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
 
 def products(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
     """Attributes one by one, the estimator "best", and products of its marginals."""
-    return _products(sl.estimate(smp(schema, epsilon, "best").randomise(records)))
-
-
-def bayes_products(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
-    """The same with posterior means."""
-    return _products(sl.estimate(smp(schema, epsilon, "best").randomise(records), estimator="bayes"))
-
-
-def _products(estimates: sl.Estimates) -> Tables:
-    names = estimates.schema.names
-    return {(a, b): np.outer(estimates[a], estimates[b]) for a, b in combinations(names, 2)}
+    estimates = sl.estimate(smp(schema, epsilon, "best").randomise(records))
+    return {(a, b): np.outer(estimates[a], estimates[b]) for a, b in combinations(schema.names, 2)}
 
 
 def split_and_em(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
@@ -217,12 +208,7 @@ def split_and_em(schema: sl.Schema, records: Records, epsilon: float) -> Tables:
 
 Route = Callable[[sl.Schema, Records, float], Tables]
 OURS: dict[str, Route] = {"ours": ours, "everybody pairs": everybody_pairs, "one by one": one_by_one}
-PEERS: dict[str, Route] = {
-    "calm": calm_like,
-    "product": products,
-    "bayes product": bayes_products,
-    "spl + em": split_and_em,
-}
+PEERS: dict[str, Route] = {"calm": calm_like, "product": products, "spl + em": split_and_em}
 
 
 @dataclass(frozen=True)
