@@ -355,6 +355,12 @@ def test_advice_follows_people_and_budget() -> None:
         advise_pairs(OWN, 1.0, 5_000, some)
 
 
+def test_advice_states_what_a_report_says_at_most() -> None:
+    advice = advise_pairs(OWN, 1.5, 5_000)
+    assert 1.49 < advice.leakage <= 1.5
+    assert json.loads(advice.to_json())["leakage"] == {"value": advice.leakage, "kind": "certified"}
+
+
 def test_tables_are_written_and_read(tmp_path) -> None:
     found = sl.estimate_pairs(pairs(OWN, 1.0).randomise(apart(500), seed=1))
     cells = pq.read_table(found.write(tmp_path / "t.parquet"))
