@@ -24,6 +24,7 @@ from sidelight.estimation.set_tables import (
     fitted,
     left_variance,
     outer,
+    raked,
     set_tables,
 )
 from sidelight.estimation.unbiased import Unbiased, unbiased
@@ -271,6 +272,33 @@ def test_fitting_has_its_margins_and_keeps_odds_ratios(rows: int, columns: int, 
     assert odds[1] == pytest.approx(odds[0], rel=1e-5)
 
 
+def test_several_tables_are_raked_as_each_is_fitted() -> None:
+    rng = np.random.default_rng(1)
+    tables = rng.dirichlet(np.ones(12) * 2, size=5).reshape(5, 3, 4)
+    first, second = rng.dirichlet(np.ones(3) * 5), rng.dirichlet(np.ones(4) * 5)
+    found = raked(tables, first, second)
+    for table, one in zip(tables, found, strict=True):
+        assert one == pytest.approx(fitted(table, {(0,): first, (1,): second}), abs=1e-7)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 2, 2, 3), (2, 2, 2, 2, 2, 2)])
+def test_margins_of_neighbouring_and_distant_axes_are_met(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    joint, start = (rng.dirichlet(np.ones(np.prod(sizes)) * 3).reshape(sizes) for _ in range(2))
+    axes = [(0, 1), (0, 3), (2, 4), (1, len(sizes) - 1), (3,)]
+    margins = {kept: joint.sum(axis=tuple(set(range(len(sizes))) - set(kept))) for kept in axes}
+    found = fitted(start, margins, 2000)
+    for kept, wanted in margins.items():
+        assert found.sum(axis=tuple(set(range(len(sizes))) - set(kept))) == pytest.approx(wanted, abs=1e-7)
+
+
+def test_margins_that_no_joint_has_end_the_fit_early() -> None:
+    """Three attributes of which every two mostly differ: no round comes nearer, and none is waited for."""
+    apart = np.array([[0.01, 0.49], [0.49, 0.01]])
+    found = fitted(np.full((2, 2, 2), 1 / 8), {(0, 1): apart, (0, 2): apart, (1, 2): apart}, 10**9)
+    assert found.sum() == pytest.approx(1.0)
+
+
 def test_weights_lean_on_other_tables_without_their_own() -> None:
     priors = np.tile([0.5, 0.5], (3, 1))
     logs = np.array([[0.0, 0.0], [0.0, 6.0], [0.0, 6.0]])
@@ -325,6 +353,12 @@ def test_advice_follows_people_and_budget() -> None:
     some = sl.estimate_pairs(pairs(OWN, 2.0).randomise(apart(500), seed=1), sets=[["a", "b"]])
     with pytest.raises(sl.InputError, match="no table of a and c"):
         advise_pairs(OWN, 1.0, 5_000, some)
+
+
+def test_advice_states_what_a_report_says_at_most() -> None:
+    advice = advise_pairs(OWN, 1.5, 5_000)
+    assert 1.49 < advice.leakage <= 1.5
+    assert json.loads(advice.to_json())["leakage"] == {"value": advice.leakage, "kind": "certified"}
 
 
 def test_tables_are_written_and_read(tmp_path) -> None:

@@ -99,6 +99,26 @@ def test_people_are_drawn_near_the_tables_and_again_by_a_seed(tmp_path) -> None:
         drawn.write(tmp_path / "people.csv")
 
 
+def test_every_cell_of_a_step_has_its_share_of_people_but_for_one() -> None:
+    found = estimates()
+    pair = {names: table.frequencies for names, table in found.tables.items()}
+    steps = list(model_steps(SCHEMA, pair, found.marginals, 12))
+    codes = draw(SCHEMA, steps, 3_000, seed=2)
+    for step in steps:
+        given, drawn = (
+            np.ravel_multi_index(
+                codes[:, [SCHEMA.index(name) for name in names]].T.astype(np.intp),
+                [SCHEMA[name].size for name in names],
+            )
+            if names
+            else np.zeros(3_000, dtype=np.intp)
+            for names in (step.given, step.drawn)
+        )
+        counts = np.zeros(step.law.shape)
+        np.add.at(counts, (given, drawn), 1)
+        assert np.abs(counts - counts.sum(axis=1, keepdims=True) * step.law).max() < 1 + 1e-6
+
+
 def test_what_cannot_be_drawn_is_refused() -> None:
     some = sl.estimate_pairs(pairs(SCHEMA, 1.0).randomise(people(200), seed=1), sets=[["a", "b"]])
     with pytest.raises(sl.InputError, match="tables of all pairs"):

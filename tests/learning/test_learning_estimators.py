@@ -167,6 +167,20 @@ def test_the_promise_of_real_reports_is_about_what_is_secret(secret) -> None:
     assert PrivateNaiveBayes(2.0).fit_reports(reports, attributes, ["no", "yes"]).promise_ == np.inf
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"secret": "label", "scheme": "turns"}, "`scheme` 'turns' has people answer in rounds"),
+        ({"protocol": "labeldp", "scheme": "published"}, "leave it out, or use secret='both' with protocol="),
+        ({"budgets": "published"}, "with scheme='once' everyone answers once"),
+        ({"scheme": "turns", "budgets": "published"}, "or use scheme='leaves'"),
+    ],
+)
+def test_rounds_that_nobody_would_have_are_refused(given, words) -> None:
+    with pytest.raises(InputError, match=words):
+        PrivateDecisionTree(random_state=1, **given).fit(*records(300))
+
+
 def test_a_constant_column_has_nothing_to_hide() -> None:
     train = np.column_stack([np.arange(100) % 2, np.ones(100)])
     with pytest.raises(InputError, match="column 'x1' is constant and has nothing to hide"):

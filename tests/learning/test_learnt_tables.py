@@ -64,6 +64,7 @@ def test_the_mean_is_that_of_the_normal_model() -> None:
     mean = (prior @ np.linalg.solve(prior + noise * np.eye(6), seen)).reshape(3, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_SPREADS", np.array([spread]))
+        patch.setattr(tables, "_LAW", np.ones(1))
         (found,) = shrunken_tables([estimates(joint, noise)], PRIOR)
     assert pytest.approx(np.outer(MARGINAL, PRIOR) + mean, abs=1e-9) == found.T * PRIOR
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from tests.learning.test_learning_estimators import NEEDS_MORE
 
@@ -169,7 +173,7 @@ def test_no_label_becomes_impossible() -> None:
     for estimator in (None, RandomForestClassifier(20, min_samples_leaf=5, random_state=0)):
         model = PrivateLabels(estimator, epsilon=1.0, folds=2, random_state=1).fit(train, labels)
         for part in model.model_.parts.values():
-            likely = part(model._columns(train))
+            likely = part(model._columns(train, train))
             assert likely.min() > 0
             assert likely.sum(axis=1) == pytest.approx(1.0)
 
@@ -204,6 +208,27 @@ def test_the_contract_of_scikit_learn(estimator) -> None:
     results = check_estimator(checked, on_fail=None, on_skip=None)
     assert [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"] == []
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= NEEDS_MORE
+
+
+@pytest.mark.parametrize("method", ["probabilities", "weights"])
+def test_classifiers_may_select_columns_by_name(method) -> None:
+    """A data frame stays one on its way to the classifier; the column that is left out changes nothing."""
+    train, labels = products(1500, 7)
+    frame = pd.DataFrame(train.astype(np.float64), columns=[f"c{i}" for i in range(train.shape[1])])
+    scaled = ColumnTransformer([("scaled", StandardScaler(), ["c1", "c0"])])
+    classifier = Pipeline([("columns", scaled), ("model", LogisticRegression())])
+    if method == "weights":
+        classifier = BaggingClassifier(LogisticRegression(), n_estimators=2, random_state=1)
+    model = PrivateLabels(classifier, epsilon=4.0, method=method, random_state=1).fit(frame, labels)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    likely = model.predict_proba(frame)
+    if method == "probabilities":
+        other = frame.assign(**dict.fromkeys(frame.columns[2:], 0.0))
+        assert model.predict_proba(other) == pytest.approx(likely)
+        with pytest.raises(ValueError, match="only supported for dataframes"):
+            PrivateLabels(classifier).fit(frame.to_numpy(), labels)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"c0": "other"}))
 
 
 def test_hardly_any_people_do_no_harm() -> None:

@@ -182,3 +182,17 @@ def test_bad_sets_are_refused(make, words: str) -> None:
 
 def test_every_pair_is_there_by_default() -> None:
     assert [group.names for group in pairs(SCHEMA, 1.0).groups] == list(combinations("abc", 2))
+
+
+def test_a_second_phase_has_noise_of_its_own() -> None:
+    """With one seed for both phases, the same people would send the same reports twice."""
+    schema = sl.Schema(tuple(sl.categorical(name, [f"{name}0", f"{name}1"]) for name in "abc"))
+    first = sl.protocols.pairs(schema, 1.0)
+    second = SetSample(schema, first.groups, first.shares, "first phase " + "0" * 24 + ", learnt")
+    codes = np.zeros((200, 3), dtype=np.uint16)
+    sums = [part.randomise(codes, seed=5).aggregate() for part in (first, second)]
+    each = [
+        [group.estimate(part).tolist() for group, part in zip(first.groups, item.parts, strict=True)]
+        for item in sums
+    ]
+    assert each[0] != each[1]

@@ -65,6 +65,15 @@ class PairAdvice:
         """The design that is advised."""
         return self.advised.design
 
+    @property
+    def leakage(self) -> float:
+        """What a report of the advised collection says at most about any secret, in nats: certified.
+
+        Reports of two records differ by no more than e to the record's budget, hence so do those of any two
+        values of a secret, whatever is correlated with what.
+        """
+        return self.advised.epsilon
+
     def to_json(self) -> str:
         """Return the table as JSON."""
         rows = [
@@ -76,7 +85,8 @@ class PairAdvice:
             for item in self.options
         ]  # fmt: skip
         head = {"people": self.people, "epsilon": self.epsilon, "assumed": self.origin}
-        rest = {"advised": self.advised.name, "options": rows, "notes": list(self.notes)}
+        said = {"leakage": {"value": self.leakage, "kind": "certified"}}
+        rest = {"advised": self.advised.name, **said, "options": rows, "notes": list(self.notes)}
         return json.dumps(head | rest, indent=2, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sidelight.estimation.pair_shrinkage import (
     shares_values,
 )
 from sidelight.estimation.set_tables import Names
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.protocols.groups import BEST, ReportedGroup, make_group, table_moments
 from sidelight.protocols.protocol import check_budget
 from sidelight.protocols.sets import all_pairs
@@ -93,8 +93,7 @@ class Allotment:
     @cached_property
     def groups(self) -> dict[Names, ReportedGroup]:
         """What a person may report: every pair, and every attribute by itself."""
-        sets = [*self.dependence, *((name,) for name in self.schema.names)]
-        return {names: make_group(self.schema, names, BEST, self.epsilon) for names in sets}
+        return _groups(self.schema, self.epsilon, tuple(self.dependence))
 
     @cached_property
     def _precision(self) -> Array:
@@ -128,6 +127,15 @@ class Allotment:
             counts[self.schema.index(b)] += self.squares[a] / cells
         return counts
 
+    @cached_property
+    def _hypotheses(self) -> tuple[Whole, Array, Array, Array]:
+        """Of all pairs in a row: which pair, its distances, their weight in the mean error, its noise."""
+        items = list(self.dependence.values())
+        places = np.repeat(np.arange(len(items)), [item.weights.size for item in items])
+        cells = np.array([self.groups[names].size * len(items) for names in self.dependence])
+        weights = np.concatenate([item.weights for item in items]) / cells[places]
+        return places, np.concatenate([item.distances for item in items]), weights, self._noise[places]
+
     def error(self, reports: Mapping[Names, float]) -> float:
         """Return the mean squared error to expect of all tables from so many reports of each set."""
         given = np.array([float(reports.get(names, 0.0)) for names in self.groups])
@@ -138,12 +146,11 @@ class Allotment:
         spread = 1 / (self._precision @ reports + 1 / _SPREAD)
         risk = float(self._weights @ spread)
         slope = -(self._precision.T @ (self._weights * spread**2))
-        for place, (names, item) in enumerate(self.dependence.items()):
-            noise, scale = self._noise[place], self.groups[names].size * len(self.dependence)
-            below = item.distances * reports[place] + noise
-            risk += float((item.weights * item.distances * noise / below).sum()) / scale
-            slope[place] -= float((item.weights * item.distances**2 * noise / below**2).sum()) / scale
-        return risk, slope
+        places, distances, weights, noise = self._hypotheses
+        shrunk = distances / (distances * reports[places] + noise)
+        part = weights * noise * shrunk
+        slope[: len(self.dependence)] -= np.bincount(places, part * shrunk, len(self.dependence))
+        return risk + float(part.sum()), slope
 
     def best(self, people: int, before: Mapping[Names, float] | None = None) -> dict[Names, float]:
         """Return the shares of so many people with the least error, given who has reported before."""
@@ -174,6 +181,12 @@ class Allotment:
         kept |= {(name,): LEAST_SHARE for name in self.schema.names if name not in covered}
         whole = sum(kept.values())
         return {names: share / whole for names, share in kept.items()}
+
+
+@lru_cache(maxsize=4)
+def _groups(schema: Schema, epsilon: float, pairs: tuple[Names, ...]) -> dict[Names, ReportedGroup]:
+    sets = [*pairs, *((name,) for name in schema.names)]
+    return {names: make_group(schema, names, BEST, epsilon) for names in sets}
 
 
 def first_share(schema: Schema, epsilon: float, people: int) -> float:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from sidelight.estimation.dependence import mutual_information
 from sidelight.estimation.pairs import PairEstimates
 from sidelight.estimation.set_tables import Names, fitted, outer
-from sidelight.foundation.arrays import AnyCodes, Array
+from sidelight.foundation.arrays import AnyCodes, Array, Positions
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import SAY_OVERWRITE, check_overwrite
 from sidelight.foundation.html import html_table
@@ -34,6 +34,10 @@ from sidelight.sources.table import write_rows
 
 LARGEST_CLIQUE = 1 << 16
 """A clique has at most so many cells."""
+ALL_CELLS = 1 << 19
+"""All cliques together have at most about so many: with 60 attributes, 8,192 each."""
+_NEAR = 1e-6
+"""Cliques are fitted this closely: drawing a million people moves shares more."""
 _WORDS = 2.0**64
 
 
@@ -58,7 +62,8 @@ class Synthetic:
         codes: the records, (people, attributes).
         errors: by pair, the total variation between the drawn table and the estimated one.
         cliques: the attributes that were modelled together.
-        chance: by pair, the total variation that drawing so many people alone leads to, on average, at most.
+        chance: by pair, the total variation that drawing so many people one by one would lead to, on
+            average, at most; they are drawn more evenly.
         is_simulation: whether the reports, or the draws, came from a seed.
     """
 
@@ -143,12 +148,16 @@ def synthetic_people(
 
 
 def model_steps(
-    schema: Schema, tables: Mapping[Names, Array], marginals: Mapping[str, Array], most: int = LARGEST_CLIQUE
+    schema: Schema, tables: Mapping[Names, Array], marginals: Mapping[str, Array], most: int | None = None
 ) -> Iterator[Step]:
-    """Return the steps that draw a record, the attributes that tell most about each other together."""
+    """Return the steps that draw a record, the attributes that tell most about each other together.
+
+    A clique has at most `most` cells, by default as many as `ALL_CELLS` allow; one for all attributes has at
+    most `LARGEST_CLIQUE`.
+    """
     told = {frozenset(names): mutual_information(table) for names, table in tables.items()}
     cliques: list[tuple[Names, Array]] = []
-    for given, drawn in track(_order(schema, told, most), "cliques"):
+    for given, drawn in track(_order(schema, told, most or _most_cells(schema)), "cliques"):
         names = (*given, *drawn)
         sizes = [schema[name].size for name in names]
         margins: dict[tuple[int, ...], Array] = {
@@ -160,11 +169,18 @@ def model_steps(
             margins = {(0,): marginals[names[0]]}
         if given:  # what the earlier clique says about them stays
             margins = {tuple(range(len(given))): _part(cliques, given), **margins}
-        joint = fitted(outer([marginals[name] for name in names]).reshape(sizes), margins)
+        joint = fitted(outer([marginals[name] for name in names]).reshape(sizes), margins, near=_NEAR)
         cliques.append((names, joint))
         rows = joint.reshape(domain_size(sizes[: len(given)]), -1)
         mass = rows.sum(axis=1, keepdims=True)
         yield Step(given, drawn, np.where(mass > 0, rows / np.where(mass > 0, mass, 1), 1 / rows.shape[1]))
+
+
+def _most_cells(schema: Schema) -> int:
+    """Return how many cells a clique may have."""
+    if domain_size(schema.sizes) <= LARGEST_CLIQUE:
+        return LARGEST_CLIQUE
+    return min(LARGEST_CLIQUE, ALL_CELLS // len(schema))
 
 
 def _order(schema: Schema, told: Mapping[frozenset[str], float], most: int) -> list[tuple[Names, Names]]:
@@ -219,14 +235,17 @@ def _oriented(tables: Mapping[Names, Array], first: str, second: str) -> Array:
 
 
 def draw(schema: Schema, steps: Sequence[Step], people: int, seed: int | None = None) -> AnyCodes:
-    """Return records drawn step by step."""
+    """Return records drawn step by step, those with the same given values at even distances in their law.
+
+    So every cell of a step has the number of people that its law says, but for one (systematic sampling;
+    Madow, Madow 1944); who gets which is drawn.
+    """
     codes = np.zeros((people, len(schema)), dtype=np.uint16)
     for step in steps:
-        source = randomness(seed, f"synthetic/{','.join(step.drawn)}")
-        share = source.words(0, people) / _WORDS
         rows = np.zeros(people, dtype=np.intp)
         for name in step.given:
             rows = rows * schema[name].size + codes[:, schema.index(name)]
+        share = _even_shares(rows, len(step.law), seed, f"synthetic/{','.join(step.drawn)}")
         ends = np.cumsum(step.law, axis=1) + np.arange(len(step.law))[:, None]
         # Row r's ends lie between r and r + 1, so that one search finds everybody's cell.
         cells = np.searchsorted(ends.reshape(-1), rows + share, side="right") - rows * step.law.shape[1]
@@ -237,6 +256,17 @@ def draw(schema: Schema, steps: Sequence[Step], people: int, seed: int | None = 
     return codes
 
 
+def _even_shares(rows: Positions, laws: int, seed: int | None, label: str) -> Array:
+    """Return a number from 0 to 1 for everyone; those of one row are evenly spaced, in random order."""
+    people = len(rows)
+    order = np.lexsort((randomness(seed, label).words(0, people), rows))
+    counts = np.bincount(rows, minlength=laws)
+    ranks = np.empty(people)
+    ranks[order] = np.arange(people) - np.repeat(np.cumsum(counts) - counts, counts)
+    offsets = randomness(seed, f"{label}/offsets").words(0, laws) / _WORDS
+    return np.asarray((ranks + offsets[rows]) / counts[rows])
+
+
 def _variation(codes: AnyCodes, schema: Schema, names: Names, table: Array) -> float:
     first, second = (codes[:, schema.index(name)].astype(np.intp) for name in names)
     counts = np.bincount(first * table.shape[1] + second, minlength=table.size)
@@ -244,5 +274,5 @@ def _variation(codes: AnyCodes, schema: Schema, names: Names, table: Array) -> f
 
 
 def _by_chance(table: Array, people: int) -> float:
-    """Return what drawing adds on average, at most: half the sum of the cells' standard deviations."""
+    """Return what drawing one by one would add on average: half the sum of the cells' deviations."""
     return float(np.sqrt(table * (1 - table) / people).sum() / 2 * math.sqrt(2 / math.pi))

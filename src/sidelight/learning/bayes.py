@@ -17,6 +17,7 @@ from sidelight.labels import AttributeReports, AttributeTold, LabelledRows, Labe
 from sidelight.labels.collection import gather, make_responses, settle_omegas
 from sidelight.learning.statement import Statement, single_report_statement
 from sidelight.learning.tables import TableEstimate, shrunken_shares, shrunken_tables
+from sidelight.learning.tempering import offsets, strength
 
 TableRule = Literal["shrunken", "published"]
 TABLES = ("shrunken", "published")
@@ -46,10 +47,20 @@ class LabelModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class BayesModel(LabelModel):
-    """Naive Bayes over codes: the labels' prior, and each attribute's Pr(value | label), (labels, values)."""
+    """Naive Bayes over codes.
+
+    Attributes:
+        prior: the labels' shares.
+        conditionals: each attribute's Pr(value | label), (labels, values).
+        strength: by what share of themselves the logarithms of these count, 1 as in the formula; see
+            `learning.tempering`.
+        offsets: what is added to each label's score then; None for nothing.
+    """
 
     prior: Array
     conditionals: tuple[Array, ...]
+    strength: float = 1.0
+    offsets: Array | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -60,19 +71,26 @@ class BayesModel(LabelModel):
         """Whether all tables are positive distributions of these sizes, for this number of labels."""
         tables = [self.prior[None, :] if self.prior.ndim == 1 else self.prior, *self.conditionals]
         shapes = [(1, labels), *((labels, size) for size in sizes)]
+        if self.offsets is not None and self.offsets.shape != (labels,):
+            return False
         return [table.shape for table in tables] == shapes and all(
             bool(np.all(table > 0)) and np.allclose(table.sum(axis=1), 1) for table in tables
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the probabilities as plain data."""
-        return {"prior": self.prior.tolist(), "conditionals": [part.tolist() for part in self.conditionals]}
+        """Return the probabilities, and how far they are believed, as plain data."""
+        tables = [part.tolist() for part in self.conditionals]
+        data = {"prior": self.prior.tolist(), "conditionals": tables}
+        if self.offsets is None:
+            return data
+        return data | {"strength": self.strength, "offsets": self.offsets.tolist()}
 
     def probabilities(self, codes: NDArray[Any]) -> Array:
         """Return Pr(label | record) for each record, shape (records, labels) (CLLDP, eq. (9))."""
-        scores = np.tile(np.log(self.prior), (len(codes), 1))
+        first = np.log(self.prior) if self.offsets is None else np.log(self.prior) + self.offsets
+        scores = np.tile(first, (len(codes), 1))
         for i, table in enumerate(self.conditionals):
-            scores += np.log(table).T[codes[:, i]]
+            scores += self.strength * np.log(table).T[codes[:, i]]
         # The largest becomes 1, so that the sum is never 0.
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -110,7 +128,16 @@ def bayes_from_reports(
     prior = _label_shares(told)
     is_ordered = [*ordered, *[False] * (count - len(ordered))]
     estimates = [part.estimate(prior, order) for part, order in zip(told, is_ordered, strict=True)]
-    return BayesModel(prior, shrunken_tables(estimates, prior))
+    return _tempered(estimates, shrunken_tables(estimates, prior), prior)
+
+
+def _tempered(estimates: Sequence[TableEstimate], tables: tuple[Array, ...], prior: Array) -> BayesModel:
+    """Return Naive Bayes whose scores count as far as the noise lets them be believed."""
+    share = strength(estimates, tables, prior)
+    if share == 1.0:
+        return BayesModel(prior, tables)
+    added = offsets(tables, [part.marginal for part in estimates], prior, share)
+    return BayesModel(prior, tables, share, added)
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,7 +166,7 @@ class PrivateDecisionTree(PrivateClassifier):
         epsilon: what all of a person's reports together may say about the label.
         max_depth: the longest path, and the number of rounds if there are any.
         scheme: "once" (see `learning.bayes_trees`), or in rounds: "turns", "leaves" or "published" (CLLDP,
-            Algorithm 4; see `learning.tree_rounds`).
+            Algorithm 4; see `learning.tree_rounds`); none where attributes are sent as they are.
         trees: how many; more than one with "once" only.
         budgets: "closed" or "published" (eq. (15)).
         protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
@@ -184,6 +184,7 @@ class PrivateDecisionTree(PrivateClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Simulate all rounds and grow the tree from the answers."""
         rows, settings = self._coded(X, y), self._settings()
+        self._check_rounds(settings)
         tree = TreeSettings(
             depth=self.max_depth, scheme=self.scheme, budgets=self.budgets, caution=self.caution
         ).under(settings)
@@ -207,6 +208,19 @@ class PrivateDecisionTree(PrivateClassifier):
         self._take(rounds.tree, attributes, classes)
         self.promise_ = max(group.ledger.label_epsilon for group in rounds.groups)
         return self
+
+    def _check_rounds(self, settings: LabelSettings) -> None:
+        """Refuse what would be left aside: rounds where there are none, budgets of one answer."""
+        if settings.protocol == "labeldp" and self.scheme != "once":
+            raise InputError(
+                f"`scheme` {self.scheme!r} has people answer in rounds, but where attributes are sent as "
+                "they are there are none; leave it out, or use secret='both' with protocol='khr'."
+            )
+        if self.budgets != "closed" and self.scheme not in ("leaves", "published"):
+            raise InputError(
+                f"`budgets` {self.budgets!r} divides a budget between rounds, but with scheme="
+                f"{self.scheme!r} everyone answers once; leave it out, or use scheme='leaves'."
+            )
 
     def text(self) -> str:
         """Return the tree as indented lines."""

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from sidelight.foundation.arrays import Array, Codes, Mask
+from sidelight.foundation.arrays import Array, Codes, Mask, Positions
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.progress import track
 from sidelight.learning.bayes import BayesModel, LabelModel
@@ -31,9 +32,12 @@ _ROUNDS = 3  # of weights from the model and of the model from weights
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Everyone's attributes: as given, as codes, and as numbers, where those that are none stay codes."""
+    """Everyone's attributes: as given, as codes, and as numbers, where those that are none stay codes.
 
-    given: NDArray[Any]
+    What is given is an array, or a data frame whose columns a classifier may select by name.
+    """
+
+    given: Any
     codes: Codes
     numbers: Array
     sizes: tuple[int, ...]
@@ -49,7 +53,13 @@ class Columns:
         return len(self.codes)
 
     def __getitem__(self, people: Mask) -> Columns:
-        return Columns(self.given[people], self.codes[people], self.numbers[people], self.sizes, self.ordered)
+        given = rows_of(self.given, np.flatnonzero(people))
+        return Columns(given, self.codes[people], self.numbers[people], self.sizes, self.ordered)
+
+
+def rows_of(records: Any, rows: Positions) -> Any:
+    """Return some rows of an array or of a data frame."""
+    return _safe_indexing(records, rows)
 
 
 Predictor = Callable[[Columns], Array]
@@ -175,28 +185,28 @@ class _Always:
 
 
 def _restored(
-    model: Any, targets: PrivateTargets, records: NDArray[Any], taken: Literal["given", "numbers"]
+    model: Any, targets: PrivateTargets, records: Any, taken: Literal["given", "numbers"]
 ) -> Predictor:
     """Fit a model to the reported labels, each of a set as a record of its own."""
     people, labels = np.nonzero(targets.held)
     if len(np.unique(labels)) < 2:  # hardly anyone reported
         return _Always(targets.shares())
-    model.fit(records[people], labels)
+    model.fit(rows_of(records, people), labels)
     return _OverRecords(model, targets.held.shape[1], taken, targets)
 
 
 def _reweighted(estimator: Any, columns: Columns, targets: PrivateTargets) -> Predictor:
     people, labels = targets.held.shape
     rows, marks = np.repeat(np.arange(people), labels), np.tile(np.arange(labels), people)
-    likely = np.tile(targets.shares(), (people, 1))
+    likely, repeated = np.tile(targets.shares(), (people, 1)), rows_of(columns.given, rows)
     for _ in range(_ROUNDS):
         weights = targets.posterior(likely).reshape(-1)
-        model = clone(estimator).fit(columns.given[rows], marks, sample_weight=weights)
+        model = clone(estimator).fit(repeated, marks, sample_weight=weights)
         likely = np.maximum(_spread(model, columns.given, labels), 1e-9)
     return _OverRecords(model, labels)
 
 
-def _spread(model: Any, records: NDArray[Any], labels: int) -> Array:
+def _spread(model: Any, records: Any, labels: int) -> Array:
     """Return a fitted model's probabilities of all labels, 0 for those it never met."""
     out = np.zeros((len(records), labels))
     out[:, model.classes_] = model.predict_proba(records)

@@ -283,10 +283,13 @@ class _TreeFile(Strict):
 class _BayesFile(Strict):
     prior: list[float]
     conditionals: list[list[list[float]]]
+    strength: Annotated[float, Field(gt=0, le=1)] = 1.0
+    offsets: list[Annotated[float, Field(allow_inf_nan=False)]] | None = None
 
     def made(self) -> LabelModel:
         tables = tuple(np.array(part, dtype=np.float64) for part in self.conditionals)
-        return BayesModel(np.array(self.prior), tables)
+        added = None if self.offsets is None else np.array(self.offsets, dtype=np.float64)
+        return BayesModel(np.array(self.prior), tables, self.strength, added)
 
 
 class _TreesFile(Strict):

@@ -63,7 +63,7 @@ class PrivateLabels(LabelClassifier):
         seed = None if self.random_state is None else int(self.random_state)
         noise = derive_seed(seed, "label")
         targets = PrivateTargets.simulated(codes, len(self.classes_), self.epsilon, seed=noise)
-        self._fit(records, targets)
+        self._fit(X, records, targets)
         # Attributes are sent as they are, so that they say more than their bins.
         cells = distinct_records(records).astype(np.uint64)[:, None]
         self.statement_ = label_only_statement(cells, codes, (int(cells.max()) + 1,), targets.selection)
@@ -79,22 +79,23 @@ class PrivateLabels(LabelClassifier):
         different = len(set(self.classes_.reshape(-1).tolist()))
         if self.classes_.ndim != 1 or different < max(2, len(self.classes_)):
             raise InputError(f"there must be at least two classes, all different, got {classes!r}.")
-        self._fit(records, PrivateTargets.of(SubsetSelection(len(self.classes_), self.epsilon), reports))
+        selection = SubsetSelection(len(self.classes_), self.epsilon)
+        self._fit(X, records, PrivateTargets.of(selection, reports))
         self.statement_ = None
         return self
 
     def predict_proba(self, X: ArrayLike) -> Array:  # noqa: N803 - scikit-learn's name
         """Return the labels' probabilities for each record, in the order of `classes_`."""
         check_is_fitted(self, "model_")
-        return self.model_(self._columns(validate_data(self, X, dtype=None, reset=False)))
+        return self.model_(self._columns(X, validate_data(self, X, dtype=None, reset=False)))
 
-    def _fit(self, records: NDArray[Any], targets: PrivateTargets) -> None:
+    def _fit(self, given: ArrayLike, records: NDArray[Any], targets: PrivateTargets) -> None:
         check_choice("method", self.method, METHODS)
         check_whole("folds", self.folds, at_least=2, at_most=100)
         self.attributes_ = (
             learn_attributes(records, self.bins, self._names(records)) if self.estimator is None else ()
         )
-        self.model_ = blended(self._learners(), self._columns(records), targets, folds=self.folds)
+        self.model_ = blended(self._learners(), self._columns(given, records), targets, folds=self.folds)
         shares = zip(self.model_.parts, self.model_.weights, strict=True)
         self.weights_ = {name: float(weight) for name, weight in shares}
         self.promise_ = targets.selection.epsilon
@@ -109,10 +110,11 @@ class PrivateLabels(LabelClassifier):
             )
         return {f"{type(part).__name__} {i}": wrapped(part, self.method) for i, part in enumerate(given, 1)}
 
-    def _columns(self, records: NDArray[Any]) -> Columns:
-        if self.estimator is not None:  # it takes the records as they are
+    def _columns(self, given: ArrayLike, records: NDArray[Any]) -> Columns:
+        if self.estimator is not None:  # it takes the records as they are, with the names of their columns
             nothing = np.zeros((len(records), 0))
-            return Columns(records, nothing.astype(np.uint16), nothing, ())
+            frame = given if "feature_names_in_" in vars(self) else records
+            return Columns(frame, nothing.astype(np.uint16), nothing, ())
         codes = code_columns(records, self.attributes_)
         ordered = tuple(attribute.kind == "numeric" for attribute in self.attributes_)
         numbers = codes.astype(np.float64)

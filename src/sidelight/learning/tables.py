@@ -23,8 +23,13 @@ import numpy as np
 
 from sidelight.foundation.arrays import Array
 
-_SPREADS = np.append(1 / (1 + np.geomspace(0.3, 3e4, 22)), 0.0)
+_ALPHAS = np.geomspace(0.3, 3e4, 22)
+_SPREADS = np.append(1 / (1 + _ALPHAS), 0.0)
 """Tau: from columns that share nothing to independence."""
+_USUAL_ALPHA, _APART = 50.0, 0.1
+_FALLING = 1 / (1 + np.log(_ALPHAS / _USUAL_ALPHA) ** 2)
+_LAW = np.append((1 - _APART) * _FALLING / _FALLING.sum(), _APART)
+"""Of tau before anything is seen: ln alpha is Cauchy's around that of 50, and a tenth is independence."""
 _OWN_LAW = 4.0  # so many attributes the flat law of tau counts for among those that are seen
 _ROUNDS = 10  # of telling each other; the law hardly moves after five
 _REACHES = (0.15, 0.5)  # of the kernel, in shares of all records: bumps, and trends
@@ -139,8 +144,8 @@ class _Basis:
     @property
     def weights(self) -> Array:
         """The law of structure and spread before anything is seen."""
-        shape = self.evidence.shape
-        return np.full(shape, 1 / np.prod(shape))
+        kinds, structures, _ = self.evidence.shape
+        return np.tile(_LAW / (kinds * structures), (kinds, structures, 1))
 
     def conditionals(self, law: Array) -> Array:
         """Return the posterior mean of Pr(value | label), (labels, values), given the law of the priors."""

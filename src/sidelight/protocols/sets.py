@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
+from sidelight.foundation.arrays import AnyCodes
 from sidelight.foundation.errors import InputError, check_number
+from sidelight.foundation.randomness import derive_seed
 from sidelight.foundation.strict import Strict, validated
 from sidelight.protocols.direct import Sample
 from sidelight.protocols.groups import BEST, make_group
 from sidelight.protocols.protocol import check_budget
+from sidelight.protocols.records import RecordReports
 from sidelight.schema import Schema
 
 _WHOLE = 1 << 20
@@ -50,6 +53,15 @@ class SetSample(Sample):
             return None
         named = _ORIGIN.match(self.origin)
         return named[1] if named else self.origin
+
+    def randomise(self, records: AnyCodes, *, seed: int | None = None, offset: int = 0) -> RecordReports:
+        """Return one report for each record, see `Protocol.randomise`.
+
+        A second phase has noise of its own: with the first one's seed it would repeat what that drew, and
+        reports of both would err together.
+        """
+        own = derive_seed(seed, "second phase") if self.origin else seed
+        return super().randomise(records, seed=own, offset=offset)
 
     def to_file(self) -> dict[str, Any]:
         """Return the protocol as plain data."""

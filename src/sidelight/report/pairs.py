@@ -192,6 +192,10 @@ def pair_advice_notes(advice: PairAdvice) -> list[str]:
             f"{advice.advised.pair_share:.3g}, learn with estimate --learn, and collect from the others with "
             "--parameters."
         )
+    said.append(
+        f"Whatever is correlated with what, a person's report says at most {advice.leakage:.6g} nats about "
+        "any secret (certified: the budget of a whole record)."
+    )
     return [*said, *weak_budgets({"a record": advice.epsilon}), *advice.notes]
 
 
