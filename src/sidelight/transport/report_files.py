@@ -174,7 +174,8 @@ def collected_of(table: pa.Table, form: Form, head: HeadFile, label: str) -> Rec
     partial = protocol.sends_one_part
     parts, senders = [], []
     for name in protocol.labels:
-        column, wanted = table.column(name).combine_chunks(), form.columns.field(name).type
+        chunks, wanted = table.column(name), form.columns.field(name).type
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy
         if column.type != wanted:
             raise InputError(
                 f"{label}: the column {name!r} holds {column.type}, its protocol reports {wanted}."
