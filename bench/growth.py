@@ -12,16 +12,21 @@ import sidelight as sl
 
 ATTRIBUTES = (5, 10, 20, 40, 80, 160)
 ROWS = (10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)
-CALIBRATED = (5, 10, 16, 18, 20, 22, 40)
+WIDE = (10, 9, 16, 16, 7, 15, 6, 5, 2, 10, 11, 12, 42, 2)
+"""Alphabets of which nearly every record is distinct, so that at 10,000,000 rows only pairs can be known."""
+CALIBRATED = (5, 10, 20, 40, 80, 160)
 HUMP = 1.5
 """A size that takes so many times what a larger one takes is a hump."""
 
 
 def main() -> None:
     """Print processor seconds of whole audits and calibrations by size."""
-    _audited(10_000, 2)  # loads the compiled loops
-    grown("audit, 10,000 rows, by binary attributes", ATTRIBUTES, lambda count: _audited(10_000, count))
-    grown("audit, 8 attributes of 4 values, by rows", ROWS, lambda rows: _audited(rows, 8, 4))
+    for sizes in ((2,) * 20, WIDE):  # loads the compiled loops
+        _audited(300_000, *sizes)
+    _calibrated(16)
+    grown("audit, 10,000 rows, by binary attributes", ATTRIBUTES, lambda n: _audited(10_000, *(2,) * n))
+    grown("audit, 8 attributes of 4 values, by rows", ROWS, lambda rows: _audited(rows, *(4,) * 8))
+    grown("audit, 14 attributes as adult's, by rows", ROWS, lambda rows: _audited(rows, *WIDE))
     grown("calibration, by binary attributes", CALIBRATED, _calibrated)
 
 
@@ -43,23 +48,23 @@ def grown(title: str, sizes: Sequence[int], work: Callable[[int], object]) -> No
     print(f"humps: {', '.join(humps) or 'none'}")
 
 
-def _belief(rows: int, attributes: int, values: int = 2) -> sl.Belief:
-    rng = np.random.default_rng(attributes)
+def _belief(rows: int, sizes: Sequence[int]) -> sl.Belief:
+    rng = np.random.default_rng(len(sizes))
     common = rng.random(rows, dtype=np.float32)
     columns = {}
-    for number in range(attributes):
-        mixed = (common + rng.random(rows, dtype=np.float32)) * np.float32(values / 2)
-        columns[f"a{number}"] = np.minimum(mixed, values - 1).astype(np.uint8)
-    return sl.Belief.from_data(sl.read(pa.table(columns)))
+    for number, size in enumerate(sizes):
+        mixed = (common + rng.random(rows, dtype=np.float32)) * np.float32(size / 2)
+        columns[f"a{number}"] = np.minimum(mixed, size - 1).astype(np.uint8)
+    return sl.Belief.from_data(sl.read(pa.table(columns), few=max(sizes)))
 
 
-def _audited(rows: int, attributes: int, values: int = 2) -> sl.Audit:
-    belief = _belief(rows, attributes, values)
+def _audited(rows: int, *sizes: int) -> sl.Audit:
+    belief = _belief(rows, sizes)
     return sl.audit(belief, sl.Plan.uniform(belief.schema, "grr", 1.0))
 
 
 def _calibrated(attributes: int) -> object:
-    return sl.calibrate(_belief(20_000, attributes), 1.0)
+    return sl.calibrate(_belief(20_000, (2,) * attributes), 1.0)
 
 
 if __name__ == "__main__":

@@ -231,7 +231,8 @@ def _small_tasks() -> list[Task]:
                 (lambda m=mechanism, r=reports: m.estimate(m.aggregate(r)), people),
             )
         )
-    for name, size, plain in (("hadamard", 100, numpy_hadamard), ("olh", 4, None), ("olh", 8, None)):
+    hashed = (("olh", 2, None), ("olh", 4, None), ("olh", 8, None))
+    for name, size, plain in (("hadamard", 100, numpy_hadamard), *hashed):
         mechanism = create(name, size, EPSILON)
         for people in (10_000, 100_000):
             reports = mechanism.randomise(np.arange(people) % size, seed=1)

@@ -15,6 +15,7 @@ from sidelight.estimation.second_phase import dependence, learn_second_phase
 from sidelight.protocols import product, read_protocol, rs_fd, rs_rfd, smp, spl, write_protocol
 from sidelight.protocols.records import fingerprint
 from sidelight.transport import collect_phase
+from sidelight.transport.report_files import batch_to_arrow, from_arrow
 
 SCHEMA = sl.Schema((sl.categorical("a", "xyz"), sl.categorical("b", "xyz"), sl.categorical("c", "pq")))
 PRIORS = {"a": [0.7, 0.2, 0.1], "b": [0.2, 0.2, 0.6], "c": [0.35, 0.65]}
@@ -302,3 +303,17 @@ def test_a_table_is_collected_through_a_plan_a_protocol_and_two_phases() -> None
     other = sl.Schema((sl.categorical("sex", "uv"),))
     with pytest.raises(sl.InputError, match="the table codes 'sex' as"):
         sl.collect(table, smp(other, 1.0), seed=1)
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_columns_that_start_inside_a_buffer_are_read_where_they_lie(name: str, records: np.ndarray) -> None:
+    """A slice keeps the buffers of the whole, and its validity bits begin inside a byte."""
+    made = PROTOCOLS[name]().randomise(records[:43], seed=1)
+    table = batch_to_arrow(made)
+    twice = pa.concat_tables([table, table]).combine_chunks()
+    for part in (twice.slice(43), twice.slice(0, 43), pa.concat_tables([table.slice(0, 5), table.slice(5)])):
+        read = from_arrow(part)
+        for given, again in zip(made.parts, read.parts, strict=True):
+            assert np.array_equal(given.values, again.values)
+        for given, again in zip(made.senders, read.senders, strict=True):
+            assert (given is None and again is None) or np.array_equal(given, again)

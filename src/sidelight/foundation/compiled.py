@@ -18,7 +18,7 @@ Loop = Literal[
     "foundation.count_bits", "foundation.count_codes", "foundation.draw_bits", "foundation.fill_words",
     "mechanisms.add_steps", "mechanisms.choose_sets", "mechanisms.choose_small_sets",
     "mechanisms.count_marks", "mechanisms.flip_bits", "mechanisms.hash_codes", "mechanisms.overlay",
-    "mechanisms.respond", "protocols.fill", "sources.count_tables",
+    "mechanisms.respond", "protocols.fill", "sources.count_tables", "sources.number_distinct",
 ]  # fmt: skip
 """The loops that stand for a step, each by its room, whose `kernels.py` has it, and its name."""
 

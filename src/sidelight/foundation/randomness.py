@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, overload
 
 import numpy as np
@@ -168,6 +169,11 @@ def _draw_again(source: Randomness, start: int, words: Words, are_lost: Callable
 
 
 def _key(seed: int, stream: str) -> int:
+    return _kept_key(check_whole("seed", seed, at_least=0), stream)
+
+
+@lru_cache(maxsize=1 << 10)  # a collection in batches derives the same seeds for each of them
+def _kept_key(seed: int, stream: str) -> int:
     return int.from_bytes(_digest(seed, stream, 8), "little")
 
 

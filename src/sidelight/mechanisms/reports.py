@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -222,12 +223,13 @@ class ReportForm:
     seeded: bool = False
     grid: Grid | None = None
 
-    @classmethod
-    def codes(cls, count: int, *, seeded: bool = False) -> Self:
+    @staticmethod
+    @lru_cache(maxsize=1 << 10, typed=True)  # every call of a mechanism asks for its form
+    def codes(count: int, *, seeded: bool = False) -> ReportForm:
         """Return the form of one code below `count`, at most 2^32, in the narrowest type."""
         check_whole("count", count, at_least=1, at_most=1 << 32)
         narrowest = np.uint32 if count > 1 << 16 else code_type(count)
-        return cls("codes", np.dtype(narrowest), None, count, seeded)
+        return ReportForm("codes", np.dtype(narrowest), None, count, seeded)
 
     @classmethod
     def sets(cls, count: int, width: int) -> Self:

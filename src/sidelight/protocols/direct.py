@@ -293,8 +293,10 @@ class Sample(GroupProtocol):
                 made = group.randomiser.randomise(codes, seed=seeds[number], offset=start + skipped)
                 parts[number].append(made)
                 senders[number].append(sent)
-        reports = tuple(Reports.joined(part[1:] or part) for part in parts)
-        places = tuple(np.concatenate([np.arange(0), *sent]) for sent in senders)
+        reports = tuple(part[-1] if len(part) <= 2 else Reports.joined(part[1:]) for part in parts)
+        places = tuple(
+            sent[0] if len(sent) == 1 else np.concatenate([np.arange(0), *sent]) for sent in senders
+        )
         return RecordReports(self, reports, places, len(checked), seed is not None)
 
     def _chosen(self, seed: int | None, first: int, people: int) -> AnyCodes:

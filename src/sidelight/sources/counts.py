@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from sidelight.foundation.arrays import Array, Codes, Positions, Whole, Words, offsets
+from sidelight.foundation.compiled import use_loop
 from sidelight.foundation.errors import InputError, TooLargeError
 from sidelight.foundation.randomness import Seeded
 from sidelight.schema import Schema
+from sidelight.sources.counter import Counter, plan_counting
 
 LARGEST_DENSE = 1 << 26  # half a gigabyte of doubles
 _GRAM_ROWS = 1 << 14
 LARGEST_GRAM = 4096
 """With more values than this, one product of indicators would mostly multiply zeros."""
+VALUES_A_WORD = 64
+"""So many values are counted with numpy in the time that one word takes to draw, see `use_loop`."""
+LARGEST_DIGITS = 1 << 20
+"""Weights below this are counted digit by digit."""
+_COUNTED_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +80,10 @@ class Records:
 
         The diagonal blocks hold each attribute's own weights.
         """
+        if use_loop("sources.count_tables", len(self.weights), len(self.schema) / VALUES_A_WORD):
+            digits = _binary_digits(self.weights)
+            if digits is not None:
+                return _counted_blocks(self.codes, self.schema.sizes, digits)
         return block_counts(self.codes, self.schema.sizes, self.weights)
 
     def cells(self, names: Sequence[str]) -> Array:
@@ -90,13 +101,29 @@ class Records:
         """
         columns = [self.schema.index(name) for name in names]
         hidden = [column for column in range(len(self.schema)) if column not in columns]
-        return _grouped(self.codes, columns, lambda salt: self._hash_without(hidden, salt))
+        group, firsts = _grouped(self.codes, columns, lambda salt: self._hash_without(hidden, salt))
+        return group, len(firsts)
 
-    def _hash_without(self, hidden: Sequence[int], salt: int) -> Words:
-        """Return the records' hashes without some columns; the whole hash is kept for the next call."""
+    def thinned(self, names: Sequence[str], least: int) -> Records:
+        """Return a share of the records that has about `least` of them or more, all where there are fewer.
+
+        Records that agree in the named attributes are kept together or left out together, by their hash.
+        """
+        halvings = max(0, (len(self.weights) // max(least, 1)).bit_length() - 1)
+        hidden = [column for column, name in enumerate(self.schema.names) if name not in names]
+        hashed = self._hash_without(hidden, 0)
+        kept = np.flatnonzero(hashed < np.uint64(2 ** (64 - halvings) - 1))
+        return Records(self.schema, np.asfortranarray(self.codes[kept]), self.weights[kept])
+
+    def hashes(self, salt: int = 0) -> Words:
+        """Return the hash of each record, see `row_hashes`; it is kept for the next call."""
         if salt not in self._hashes:
             self._hashes[salt] = row_hashes(self.codes, range(len(self.schema)), salt)
-        return np.asarray(self._hashes[salt] - row_hashes(self.codes, hidden, salt))
+        return self._hashes[salt]
+
+    def _hash_without(self, hidden: Sequence[int], salt: int) -> Words:
+        """Return the records' hashes without some columns."""
+        return np.asarray(self.hashes(salt) - row_hashes(self.codes, hidden, salt))
 
 
 def check_dense(shape: Sequence[int], way: str = "for a bound that needs no dense table") -> int:
@@ -132,15 +159,19 @@ def merge_records(parts: Iterable[Records], largest: int) -> Records | None:
 def _merge(parts: Sequence[Records]) -> Records:
     codes = np.concatenate([part.codes for part in parts])
     weights = np.concatenate([part.weights for part in parts])
-    return distinct_records(parts[0].schema, codes, weights)
+    return distinct_records(
+        parts[0].schema, codes, weights, np.concatenate([part.hashes() for part in parts])
+    )
 
 
-def distinct_records(schema: Schema, codes: Codes, weights: Array) -> Records:
-    """Merge equal rows and add up their weights."""
-    group, distinct = distinct_rows(codes)
-    first = np.empty(distinct, dtype=np.intp)
-    first[group[::-1]] = np.arange(len(codes) - 1, -1, -1)  # backwards, since the last to be written stays
-    return Records(schema, np.asfortranarray(codes[first]), _weigh(group, weights, distinct))
+def distinct_records(schema: Schema, codes: Codes, weights: Array, hashed: Words | None = None) -> Records:
+    """Merge equal rows and add up their weights; their hashes need not be known."""
+    columns = range(codes.shape[1])
+    known = row_hashes(codes, columns, 0) if hashed is None else hashed
+    group, firsts = _grouped(codes, columns, lambda salt: row_hashes(codes, columns, salt) if salt else known)
+    records = Records(schema, np.asfortranarray(codes[firsts]), _weigh(group, weights, len(firsts)))
+    records._hashes[0] = known[firsts]
+    return records
 
 
 def _weigh(group: Positions, weights: Array, groups: int) -> Array:
@@ -150,7 +181,8 @@ def _weigh(group: Positions, weights: Array, groups: int) -> Array:
 def distinct_rows(codes: Codes) -> tuple[Positions, int]:
     """Return each row's group number and the number of groups of equal rows."""
     columns = range(codes.shape[1])
-    return _grouped(codes, columns, lambda salt: row_hashes(codes, columns, salt))
+    group, firsts = _grouped(codes, columns, lambda salt: row_hashes(codes, columns, salt))
+    return group, len(firsts)
 
 
 def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> Words:
@@ -166,28 +198,71 @@ def row_hashes(codes: Codes, columns: Iterable[int], salt: int) -> Words:
     return hashes
 
 
-def _grouped(codes: Codes, columns: Sequence[int], hashes: Callable[[int], Words]) -> tuple[Positions, int]:
+def _grouped(
+    codes: Codes, columns: Sequence[int], hashes: Callable[[int], Words]
+) -> tuple[Positions, Positions]:
     """Number the groups of rows that are equal in some columns, given their hashes for a salt.
 
-    Rows are compared by hash first; equal hashes of unequal rows are noticed and hashed anew.
+    Returns each row's group and each group's first row. Rows are compared by hash first; equal hashes of
+    unequal rows are noticed and hashed anew.
     """
     if not columns:
-        return np.zeros(len(codes), dtype=np.intp), min(len(codes), 1)
+        return np.zeros(len(codes), dtype=np.intp), np.arange(min(len(codes), 1))
     salt = 0
     while True:
-        hashed = hashes(salt)
-        order = np.argsort(hashed)
-        ordered = hashed[order]
-        starts = np.ones(len(codes), dtype=np.bool_)
-        starts[1:] = ordered[1:] != ordered[:-1]
-        same = np.flatnonzero(~starts[1:])
-        first, second = order[same], order[same + 1]
-        # Neighbours in the order of the hashes are all that have to be compared: groups are runs.
-        if all(np.array_equal(codes[first, column], codes[second, column]) for column in columns):
-            group = np.empty(len(codes), dtype=np.intp)
-            group[order] = np.cumsum(starts) - 1
-            return group, int(starts.sum())
+        group, firsts = number_hashes(hashes(salt))
+        first = firsts[group]
+        others = np.flatnonzero(first != np.arange(len(codes)))
+        first = first[others]
+        if all(np.array_equal(codes[first, column], codes[others, column]) for column in columns):
+            return group, firsts
         salt += 1
+
+
+def number_hashes(hashed: Words) -> tuple[Positions, Positions]:
+    """Number the distinct hashes in their order; return each row's number, and the first row of each."""
+    if use_loop("sources.number_distinct", len(hashed)):
+        from sidelight.sources.kernels import number_distinct
+
+        group, firsts = np.empty(len(hashed), dtype=np.intp), np.empty(len(hashed), dtype=np.intp)
+        return group, firsts[: number_distinct(hashed, group, firsts)].copy()
+    order = np.argsort(hashed, kind="stable")
+    ordered = hashed[order]
+    starts = np.ones(len(hashed), dtype=np.bool_)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    group = np.empty(len(hashed), dtype=np.intp)
+    group[order] = np.cumsum(starts) - 1
+    return group, order[starts]
+
+
+def _binary_digits(weights: Array) -> list[Positions] | None:
+    """Return, for each binary digit of the weights, the rows that have it; None unless they are counts.
+
+    Few rows of a large table occur often, so that all digits together have hardly more rows than it.
+    """
+    if not len(weights) or weights.max() >= LARGEST_DIGITS or not np.array_equal(weights, np.floor(weights)):
+        return None
+    whole = weights.astype(np.int64)
+    return [np.flatnonzero(whole & (1 << digit)) for digit in range(int(whole.max()).bit_length())]
+
+
+def _counted_blocks(codes: Codes, sizes: Sequence[int], digits: Sequence[Positions]) -> Array:
+    """Return what `block_counts` does of whole weights, whose digits are counted as rows are."""
+    columns = range(len(sizes))
+    plan = plan_counting(sizes, [*((column,) for column in columns), *combinations(columns, 2)])
+    at = offsets(sizes)
+    blocks = np.zeros((int(at[-1]), int(at[-1])))
+    for digit, rows in enumerate(digits):
+        counter = Counter(plan, compiled=True)
+        for start in range(0, len(rows), _COUNTED_ROWS):
+            counter.add(np.ascontiguousarray(codes[rows[start : start + _COUNTED_ROWS]].T))
+        for members, cells in zip(plan.sets, counter.results(), strict=True):
+            i, j = members[0], members[-1]
+            block = (np.diag(cells) if i == j else cells) * float(1 << digit)
+            blocks[at[i] : at[i + 1], at[j] : at[j + 1]] += block
+            if i != j:
+                blocks[at[j] : at[j + 1], at[i] : at[i + 1]] += block.T
+    return blocks
 
 
 def block_counts(codes: Codes, sizes: Sequence[int], weights: Array | None = None) -> Array:

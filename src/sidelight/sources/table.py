@@ -28,7 +28,14 @@ from sidelight.foundation.progress import track
 from sidelight.schema import OTHER, Schema
 from sidelight.sources.codebook import Codebook
 from sidelight.sources.counter import Counter, CountingPlan, plan_counting
-from sidelight.sources.counts import Counts, Records, check_dense, distinct_records, merge_records
+from sidelight.sources.counts import (
+    VALUES_A_WORD,
+    Counts,
+    Records,
+    check_dense,
+    distinct_records,
+    merge_records,
+)
 from sidelight.sources.dictionary import Guess, SetAside
 from sidelight.sources.local import LocalSource
 from sidelight.sources.source import Source
@@ -38,9 +45,6 @@ T = TypeVar("T")
 
 BATCH_ROWS = 1 << 16
 _COUNTED_ROWS = 1 << 17
-_VALUES = 64
-"""So many values are counted with numpy in the time that one word takes to draw, see `use_loop`."""
-
 _LARGEST_COPIED = 1 << 21
 """Counters with more cells are not copied for each thread: one thread counts."""
 
@@ -190,7 +194,7 @@ def _source(table: Table) -> LocalSource:
 
 def is_worth_compiling(table: Table) -> bool:
     """Whether a table has enough values for compiled loops."""
-    return use_loop("sources.count_tables", table.rows, len(table.schema) / _VALUES)
+    return use_loop("sources.count_tables", table.rows, len(table.schema) / VALUES_A_WORD)
 
 
 def plan_of(schema: Schema, sets: Sequence[Sequence[str]]) -> CountingPlan:

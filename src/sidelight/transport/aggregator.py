@@ -17,6 +17,7 @@ import pyarrow as pa
 from sidelight.estimation.estimates import Estimates, Estimator, estimate
 from sidelight.estimation.unbiased import About
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.html import listed
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordSums, fingerprint
@@ -34,6 +35,7 @@ from sidelight.transport.report_files import (
 
 ROWS = 1 << 18
 """So many reports of a file are in memory at a time."""
+_MOST_HEADS = 64
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Aggregator:
     def __init__(self, expected: Sequence[Protocol] = ()) -> None:
         self.expected = {fingerprint(protocol): protocol for protocol in expected}
         self._forms: dict[str, Form] = {}
+        self._heads: dict[bytes, tuple[Form, HeadFile]] = {}
         self._sums: dict[str, RecordSums] = {}
         self.batches: dict[str, Batch] = {}
 
@@ -114,14 +117,15 @@ class Aggregator:
         import pyarrow.parquet as pq
 
         with _naming(label):
-            file = pq.ParquetFile(handle)
-            rows = max(1, min(ROWS, file.metadata.num_rows))  # Arrow sets room for all of them aside at once
-            batches = file.iter_batches(rows, use_threads=False)
+            file = pq.ParquetFile(handle, pre_buffer=False)  # a thread that reads ahead would cost more
+            if file.metadata.num_rows <= ROWS:
+                return self._take(file.schema_arrow, [file.read(use_threads=False)], label)
+            batches = file.iter_batches(ROWS, use_threads=False)
             chunks = (pa.Table.from_batches([batch]) for batch in batches)
             return self._take(file.schema_arrow, chunks, label)
 
     def _take(self, schema: pa.Schema, chunks: Iterable[pa.Table], label: str) -> tuple[str, bool]:
-        form, head = head_of(schema, label, self._forms)
+        form, head = self._head(schema, label)
         if head.round is not None:
             raise InputError(
                 f"{label} is round {head.round.number} of a panel; sums of several rounds would count people "
@@ -144,6 +148,17 @@ class Aggregator:
         self._forms[key] = form
         self.batches[stamp.id] = Batch(stamp.seal, sums.people, key)
         return stamp.id, True
+
+    def _head(self, schema: pa.Schema, label: str) -> tuple[Form, HeadFile]:
+        """Return what a batch says of itself; files of as many people say the same, which is read once."""
+        said = (schema.metadata or {}).get(REPORTS_KEY, b"")
+        known = self._heads.get(said)
+        if known is not None and tuple(schema.names) == known[0].protocol.labels:
+            return known
+        if len(self._heads) >= _MOST_HEADS:
+            self._heads.clear()
+        self._heads[said] = head_of(schema, label, self._forms)
+        return self._heads[said]
 
     def _check_belongs(self, form: Form, label: str = "the state") -> None:
         """Raise unless reports of a protocol are part of this collection."""
@@ -201,17 +216,20 @@ class Aggregator:
 
 def _added_up(chunks: Iterable[pa.Table], form: Form, head: HeadFile, stamp: Stamp, label: str) -> RecordSums:
     """Return the sums of a batch whose reports are complete and as they were sealed."""
-    sealer, sums = Sealer(), form.nobody.aggregate()
-    sealer.add(form.nobody)
+    sealer, sums = Sealer(), None
     for table in chunks:
         collected = collected_of(table, form, head, label)
         sealer.add(collected)
         try:
-            sums = sums + collected.aggregate()
+            part = collected.aggregate()
         except InputError as error:
-            if not sums.people:
+            if sums is None:
                 raise
             raise InputError(f"{label}, from row {sums.people} on: {error}") from None
+        sums = part if sums is None else sums + part
+    if sums is None:
+        sums = form.nobody.aggregate()
+        sealer.add(form.nobody)
     if sums.people != head.people:
         raise InputError(f"{label} has {sums.people} reports, its metadata say {head.people}.")
     seal = sealer.seal(stamp.id, form.fingerprint, is_simulation=head.is_simulation)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sidelight.foundation import files
+from sidelight.foundation.arrays import Positions
 from sidelight.foundation.errors import InputError, invalid, naming
 from sidelight.foundation.strict import Strict, parsed_table, validated, versioned
 from sidelight.mechanisms import reports_from_arrow, reports_to_arrow
@@ -173,25 +174,54 @@ def collected_of(table: pa.Table, form: Form, head: HeadFile, label: str) -> Rec
     partial = protocol.sends_one_part
     parts, senders = [], []
     for name in protocol.labels:
-        column, wanted = table.column(name).combine_chunks(), form.columns.field(name).type
+        chunks, wanted = table.column(name), form.columns.field(name).type
+        column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which would copy
         if column.type != wanted:
             raise InputError(
                 f"{label}: the column {name!r} holds {column.type}, its protocol reports {wanted}."
             )
-        present = np.asarray(column.is_valid())
-        if not partial and not present.all():
-            missing = len(present) - int(present.sum())
+        if not partial and column.null_count:
+            missing = column.null_count
             raise InputError(f"{label}: {missing} reports of {name!r} are missing; everyone must report it.")
-        kept = column.drop_null() if partial else column
+        rows = _present(column) if partial else None
+        kept = column if rows is None or len(rows) == len(column) else _taken(column, rows)
         parts.append(reports_from_arrow(kept, is_simulation=is_simulation))
-        senders.append(np.flatnonzero(present) if partial else None)
-    sent = np.bincount(np.concatenate([rows for rows in senders if rows is not None] or [np.arange(0)]))
-    if partial and (len(sent) != table.num_rows or np.any(sent != 1)):
+        senders.append(rows)
+    if partial and not _is_divided(senders, table.num_rows):
         raise InputError(f"{label}: everyone must report exactly one of {', '.join(protocol.labels)}.")
     return RecordReports(
         protocol, tuple(parts), tuple(senders), table.num_rows, is_simulation, head.phase,
         is_shuffled=head.is_shuffled, round=head.round,
     )  # fmt: skip
+
+
+def _is_divided(senders: Sequence[Positions | None], people: int) -> bool:
+    """Whether everyone is among the senders of exactly one part."""
+    has_sent, sent = np.zeros(people, dtype=np.bool_), 0
+    for rows in senders:
+        if rows is not None:
+            has_sent[rows] = True
+            sent += len(rows)
+    return sent == people and bool(has_sent.all())
+
+
+def _present(column: pa.Array) -> Positions:
+    """Return the rows of a column that have a value."""
+    bits = column.buffers()[0]
+    if bits is None or not column.null_count:
+        return np.arange(len(column))
+    end = column.offset + len(column)
+    stored = np.frombuffer(bits, dtype=np.uint8, count=-(-end // 8))
+    is_there = np.unpackbits(stored, count=end, bitorder="little").view(np.bool_)
+    return np.flatnonzero(is_there[column.offset :])
+
+
+def _taken(column: pa.Array, rows: Positions) -> pa.Array:
+    """Return some rows of a column, none of which is missing."""
+    if not pa.types.is_integer(column.type):
+        return column.drop_null()
+    stored = np.frombuffer(column.buffers()[1], dtype=column.type.to_pandas_dtype())
+    return pa.array(stored[column.offset :][rows])
 
 
 class Stamp(Strict):

@@ -309,8 +309,8 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
     Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms.
     """
     columns = [channel.all_logs() for channel in channels]
-    logs = logs_of(tensor)
-    if fits_doubles(logs, *columns):
+    least = np.min(tensor, where=tensor > 0, initial=1.0, keepdims=True)  # its logarithm decides for all
+    if fits_doubles(logs_of(least), *columns):
         listed = [channel.all_columns() for channel in channels]
         if (
             tensor.size >= LARGE
@@ -322,6 +322,7 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
         for axis, channel in enumerate(channels, start=1):
             tensor = channel.contract(tensor, axis)
         return logs_of(tensor)
+    logs = logs_of(tensor)
     for axis, column in enumerate(columns, start=1):
         logs = contract_logs(logs, column, axis)
     return logs

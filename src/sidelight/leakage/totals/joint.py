@@ -23,6 +23,12 @@ from sidelight.mechanisms.channel.generic import Worst, baseline_at, generic_wor
 
 LARGEST_ROWS = 1 << 24
 LARGEST_SEARCH = 1 << 31
+MANY_RECORDS = 1 << 18
+"""Of more records, a share says first whether the joint generic bound is worth what it costs."""
+THINNED = 1 << 16
+"""About so many records are in that share, or up to twice as many."""
+WORTH = 0.98
+"""A bound that is not below so much of the sum of all budgets is not worth it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +116,21 @@ class JointTotal(Totals):
         return math.fsum(channel.epsilon for name, channel in channels.items() if name != self.secret)
 
 
+def is_joint_worth(belief: Belief, channels: Channels, secret: str) -> bool:
+    """Whether the joint generic bound is likely to be clearly smaller than the sum of all budgets.
+
+    Of many records only a share is looked at, so that the cost of a total that no record can lower does not
+    grow with them. Either bound is sound, whatever the share says.
+    """
+    records, others = belief.records, [name for name in channels if name != secret]
+    if records is None or len(records.weights) <= MANY_RECORDS or not others:
+        return True
+    some = records.thinned(others, THINNED)
+    share = replace(belief, records=some, smoothing=belief.smoothing * some.total / records.total)
+    bound = JointTotal.of(share, list(channels), secret, "auto").bounds(channels)[secret]
+    return bound.value < WORTH * composition(channels).value
+
+
 def own_leakage(prior: Array, channel: Channel | None) -> float:
     """Return what the secret's own report says about it; 0 if it is not released."""
     return float(own_pairs(channel, np.flatnonzero(prior > 0)).max(initial=0.0))
@@ -134,24 +155,26 @@ def record_rows(belief: Belief, secret: str, others: Sequence[str]) -> Array:
     spread = belief.smoothing / (size * combinations)
     sharing = np.bincount(group) > 1
     is_shared = sharing[group]
+    together, alone = np.flatnonzero(is_shared), np.flatnonzero(~is_shared)
     shared = int(sharing.sum())
-    column = (np.cumsum(sharing) - 1)[group]
-    alone = code[~is_shared]
+    column = code[alone]
     if spread:
-        weights, position = np.unique(weight[~is_shared], return_inverse=True)
-        alone = alone * len(weights) + position
-    column[~is_shared] = shared + alone
-    width = shared + int(alone.max(initial=-1)) + 2
+        weights, position = np.unique(weight[alone], return_inverse=True)
+        column = column * len(weights) + position
+    width = shared + int(column.max(initial=-1)) + 2
     if size * width > LARGEST_ROWS or size * size * width > LARGEST_SEARCH:
         raise TooLargeError(
             f"the joint generic bound of {secret!r} would compare {size} rows of {width} cells; "
             "use method='composition'."
         )
     merged = np.ones(width)
-    merged[shared:] = np.bincount(column[~is_shared], minlength=width)[shared:]
+    merged[shared:] = np.bincount(column, minlength=width - shared)
     merged[-1] = combinations - len(sharing)
     rows = np.tile(spread * merged, (size, 1))
-    np.add.at(rows, (code, column), weight)
+    cells = code[together] * shared + (np.cumsum(sharing) - 1)[group[together]]
+    rows[:, :shared] += np.bincount(cells, weight[together], size * shared).reshape(size, shared)
+    cells = code[alone] * (width - shared) + column
+    rows[:, shared:] += np.bincount(cells, weight[alone], size * (width - shared)).reshape(size, -1)
     possible = rows.sum(axis=1) > 0
     return np.asarray(rows[possible] / rows[possible].sum(axis=1, keepdims=True))
 

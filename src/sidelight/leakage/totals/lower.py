@@ -65,14 +65,17 @@ def _search(belief: Belief, channels: Channels, own: OwnReport) -> Reached | Non
         channels[name].ratio_pairs(conditional_rows(belief, secret, name)[0]) for name in others
     )
     np.fill_diagonal(promise, -np.inf)
-    samples = _samples(belief.records, secret, others)
+    samples: dict[int, _Sample] = {}
     best, witness, pair = -math.inf, list[_Report](), (0, 0)
     for place in np.argsort(-promise, axis=None)[:_CANDIDATES]:
         i, j = divmod(int(place), len(promise))
         if i == j:
             continue
         reports = _start(belief, channels, own, (i, j))
-        likelier, unlikelier = (samples[int(own.possible[row])] for row in (i, j))
+        for value in own.possible[[i, j]].tolist():
+            if value not in samples:
+                samples[value] = _sample(belief.records, secret, others, value)
+        likelier, unlikelier = (samples[value] for value in own.possible[[i, j]].tolist())
         reports, value = _ascend(likelier, unlikelier, [channels[name] for name in others], reports)
         if value + own.pairs[i, j] > best:
             best, witness, pair = value + own.pairs[i, j], reports, (i, j)
@@ -101,18 +104,13 @@ class _Sample:
     logs: Array
 
 
-def _samples(records: Records, secret: str, others: Sequence[str]) -> dict[int, _Sample]:
-    """Return an even sample of the records of each secret value that occurs."""
-    values = records.codes[:, records.schema.index(secret)]
-    columns = [records.schema.index(name) for name in others]
-    parts = {}
-    for value in np.unique(values):
-        mine = np.flatnonzero(values == value)
-        mine = mine[:: max(1, len(mine) // _SAMPLE)]
-        codes = np.ascontiguousarray(records.codes[mine][:, columns].T).astype(np.intp)
-        weights = records.weights[mine]
-        parts[int(value)] = _Sample(codes, np.log(weights / weights.sum()))
-    return parts
+def _sample(records: Records, secret: str, others: Sequence[str], value: int) -> _Sample:
+    """Return an even sample of the records of a secret value."""
+    mine = np.flatnonzero(records.codes[:, records.schema.index(secret)] == value)
+    mine = mine[:: max(1, len(mine) // _SAMPLE)]
+    codes = np.stack([records.codes[mine, records.schema.index(name)] for name in others]).astype(np.intp)
+    weights = records.weights[mine]
+    return _Sample(codes, np.log(weights / weights.sum()))
 
 
 def _start(belief: Belief, channels: Channels, own: OwnReport, pair: tuple[int, int]) -> list[_Report]:
@@ -172,14 +170,15 @@ def _weigh(sample: _Sample, reports: Sequence[_Report], leaving_out: int = -1) -
 
 def _evaluate(records: Records, own: OwnReport, said: dict[str, _Report], pair: tuple[int, int]) -> float:
     """Return the log-ratio of the reports' likelihoods under the two secret values, on all records."""
-    logs = np.log(records.weights)
-    for name, report in said.items():
-        logs += report.logs.take(records.codes[:, records.schema.index(name)])
     values = records.codes[:, records.schema.index(own.secret)]
     sums = []
     for value in own.possible[list(pair)]:
-        mine = values == value
-        sums.append(_log_sum(logs[mine]) - math.log(float(records.weights[mine].sum())))
+        mine = np.flatnonzero(values == value)
+        weights = records.weights[mine]
+        logs = np.log(weights)
+        for name, report in said.items():
+            logs += report.logs.take(records.codes[:, records.schema.index(name)].take(mine))
+        sums.append(_log_sum(logs) - math.log(float(weights.sum())))
     return sums[0] - sums[1] if sums[0] > -math.inf else 0.0
 
 

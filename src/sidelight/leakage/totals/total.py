@@ -25,9 +25,9 @@ from sidelight.belief import Belief, check_belief
 from sidelight.foundation.errors import check_choice, unknown
 from sidelight.leakage.bounds import Bound, Leakage
 from sidelight.leakage.pair import checked_channels, is_idealised
-from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, check_order
+from sidelight.leakage.totals.base import ONE_VALUE, Channels, Totals, check_order, composition
 from sidelight.leakage.totals.exact import exact_total, exact_totals, is_exact_cheap
-from sidelight.leakage.totals.joint import JointTotal
+from sidelight.leakage.totals.joint import JointTotal, is_joint_worth
 from sidelight.leakage.totals.lower import lower_total
 from sidelight.leakage.totals.tree import TreeTotals, tree_total
 
@@ -121,6 +121,8 @@ def _upper(belief: Belief, channels: Channels, secret: str, method: TotalMethod)
         return exact_total(belief, channels, secret)
     if _takes_tree(belief, method):
         return tree_total(belief, channels, secret)
+    if method == "auto" and not is_joint_worth(belief, channels, secret):
+        return composition(channels)
     return JointTotal.of(belief, list(channels), secret, method).bounds(channels)[secret]
 
 

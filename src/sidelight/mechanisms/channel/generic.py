@@ -22,8 +22,10 @@ import numpy as np
 from sidelight.foundation.arrays import Array, Mask, Positions
 from sidelight.mechanisms.channel.logs import log_spans, logs_of
 
-SMALL_SEARCH = 1 << 24
+SMALL_SEARCH = 1 << 22
 """Searches over so many cells are done with numpy, larger ones compiled."""
+_LARGEST_STACK = 1 << 24
+"""Pairs climb together up to so many cells."""
 LEAST_BASELINE = 1e-300
 SLACK = 1e-15
 """Above the rounding of g - ratio h where the two nearly cancel, as a share of g."""
@@ -98,7 +100,7 @@ def _saturated(rows: Array) -> Worst:
 def generic_pairs(rows: Array, baseline: float, width: int | None = None) -> Array:
     """Return ln of the largest ratio for every ordered pair of rows, shape (m, m)."""
     m, t = rows.shape
-    some = max(1, SMALL_SEARCH // (m * t))
+    some = max(1, _LARGEST_STACK // (m * t))
     parts = [climb(rows[i : i + some, None], rows[None], baseline, width) for i in range(0, m, some)]
     return np.concatenate(parts)
 
