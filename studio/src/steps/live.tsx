@@ -1,0 +1,170 @@
+// What the sliders give away, live: secrets against limits, who leaks about whom, odds, and the ways back.
+import type { Calibrated, NewBudget, PlanFigures, Remedied } from "../messages.ts";
+import { HeatMap } from "../parts/heatmap.tsx";
+import { OddsCard, SecretBars, verdict, watched } from "../parts/secrets.tsx";
+import { resultOf, WorkButton } from "../parts/work.tsx";
+import { Hint } from "../parts/tip.tsx";
+import { brief, count, points, real } from "../state/format.ts";
+import { change, figures, isBusy, plan, state } from "../state/store.ts";
+import { OUTCOMES } from "../parts/secrets.tsx";
+
+/** The column of figures beside the sliders. */
+export function LiveFigures() {
+  const [now, shown, active] = [state.value, figures.value, plan.value];
+  if (now === null || active === null) return null;
+  return (
+    <section id="figures" class={isBusy.value ? "figures busy" : "figures"} tabIndex={-1} aria-label="Figures of the plan">
+      {shown === null ? <p class="muted">The first figures are being computed.</p> : <Shown shown={shown} id={active.id} />}
+    </section>
+  );
+}
+
+function Shown({ shown, id }: { shown: PlanFigures; id: string }) {
+  const item = watched(shown);
+  const limit = shown.secrets.reduce((most, secret) => Math.max(most, secret.limit === null ? 0 : Math.min(real(secret.limit), 20)), 0);
+  return (
+    <>
+      <div class={`verdict ${OUTCOMES[shown.outcome].class}`}>
+        <strong>{verdict(shown)}</strong>
+        <Worth shown={shown} />
+      </div>
+      {shown.pending.length > 0 && (
+        <p class="pending small muted" role="status">
+          <i class="spinner" aria-hidden="true" /> Still being computed: {shown.pending.join(", ")}
+        </p>
+      )}
+      <Ways shown={shown} id={id} />
+      {shown.secrets.length > 0 && (
+        <section class="card" aria-labelledby="leaks">
+          <h2 id="leaks">
+            Every secret against its limit <small class="muted">nats</small>
+          </h2>
+          <SecretBars figures={shown} />
+        </section>
+      )}
+      {item && <OddsCard item={item} />}
+      {shown.pairs.releases.length > 0 && shown.pairs.secrets.length > 0 && (
+        <section class="card" aria-labelledby="whom">
+          <h2 id="whom">
+            Who leaks about whom{" "}
+            <Hint class="kind" tip={<p>What each report alone says about each secret. All reports together say more: that is in the bars above.</p>}>
+              {shown.pairs.kind}
+            </Hint>
+          </h2>
+          <HeatMap pairs={shown.pairs} plan={id} revision={shown.revision} limit={limit || null} />
+        </section>
+      )}
+    </>
+  );
+}
+
+/** Return the mean expected error over attributes with one, the largest, and the people that all need. */
+export function worth(shown: PlanFigures): { mean: number; worst: string; largest: number; people: number | null } | null {
+  const items = shown.errors.filter(({ error }) => error.value !== "infinity");
+  if (items.length === 0) return null;
+  const values = items.map(({ error }) => real(error.value));
+  const place = values.indexOf(Math.max(...values));
+  const isOpen = shown.errors.some(({ people_needed }) => people_needed === null);
+  return {
+    mean: values.reduce((sum, value) => sum + value, 0) / values.length,
+    worst: items[place]?.attribute ?? "",
+    largest: values[place] ?? 0,
+    people: isOpen ? null : Math.max(...shown.errors.map(({ people_needed }) => people_needed ?? 0)),
+  };
+}
+
+function Worth({ shown }: { shown: PlanFigures }) {
+  const found = worth(shown);
+  if (found === null) return null;
+  return (
+    <span>
+      With {count(shown.people)} people, shares are off by {points(found.mean)} on average; <b>{found.worst}</b> by {points(found.largest)}.{" "}
+      {found.people === null ? "For some no crowd is enough." : `For the wanted precision, ${count(found.people)} people.`}
+    </span>
+  );
+}
+
+/** The ways back under the limits, as buttons. */
+function Ways({ shown, id }: { shown: PlanFigures; id: string }) {
+  const isJudged = shown.secrets.some(({ limit }) => limit !== null);
+  const [calibrated, remedied] = [resultOf("calibrated", id), resultOf("remedied", id)];
+  return (
+    <section class="ways" aria-label="Ways back under the limits">
+      <div class="buttons">
+        <WorkButton work={{ work: "calibrate", plan: id }} class="primary" disabled={!isJudged}>
+          Calibrate for me
+        </WorkButton>
+        <WorkButton work={{ work: "remedies", plan: id }} disabled={!isJudged}>
+          Find remedies
+        </WorkButton>
+        {!isJudged && <small class="muted">Both need a limit, from step 2.</small>}
+      </div>
+      {calibrated && <Offer key={calibrated.work} result={calibrated} />}
+      {remedied && <Offers result={remedied} />}
+    </section>
+  );
+}
+
+function Offer({ result }: { result: Calibrated }) {
+  const [title, ...rest] = result.words;
+  return (
+    <section class="card offer" aria-label="Calibrated budgets">
+      <h3>{title ?? "Calibrated budgets"}</h3>
+      {rest.map((line) => (
+        <p key={line} class="small">
+          {line}
+        </p>
+      ))}
+      <Budgets items={result.budgets} />
+      <button type="button" class="primary" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: 0 }])}>
+        Use these budgets
+      </button>
+    </section>
+  );
+}
+
+function Offers({ result }: { result: Remedied }) {
+  return (
+    <section class="card offer" aria-label="Remedies">
+      <h3>{result.offers.length === 0 ? "No remedy was found" : "Ways back under the limits"}</h3>
+      {result.words.map((line) => (
+        <p key={line} class="small">
+          {line}
+        </p>
+      ))}
+      <ol class="offers">
+        {result.offers.map((offer, place) => (
+          <li key={place}>
+            <h4>
+              {offer.title} <span class={`badge ${OUTCOMES[offer.outcome].class}`}>{offer.outcome}</span>
+            </h4>
+            <p class="small">Shares would be off by {points(offer.error)} on average.</p>
+            {offer.words.map((line) => (
+              <p key={line} class="small">
+                {line}
+              </p>
+            ))}
+            <Budgets items={offer.changed} />
+            <button type="button" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: place }])}>
+              Use: {offer.title}
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const FEW = 8;
+
+function Budgets({ items }: { items: NewBudget[] }) {
+  if (items.length === 0) return null;
+  const words = items.slice(0, FEW).map(({ attribute, epsilon, withheld }) => `${attribute} ${withheld ? "withheld" : epsilon === null ? "as it is" : brief(epsilon)}`);
+  const rest = items.length - words.length;
+  return (
+    <p class="small muted">
+      {words.join(", ")}
+      {rest > 0 && ` and ${rest} more`}
+    </p>
+  );
+}
