@@ -98,7 +98,7 @@ function Current() {
       <View key={name} />
       {next && (
         <p class="next">
-          <a class="button primary" href={`#${next}`}>
+          <a class="button primary" href={`./#${next}`}>
             Next: {TITLES[next]}
           </a>
         </p>
@@ -166,7 +166,7 @@ function Keys() {
   const dialog = useRef<HTMLDialogElement>(null);
   return (
     <>
-      <button type="button" class="plain small" aria-haspopup="dialog" onClick={() => dialog.current?.showModal()}>
+      <button type="button" class="plain small keys-button" aria-haspopup="dialog" onClick={() => dialog.current?.showModal()}>
         Keys
       </button>
       <dialog ref={dialog} aria-labelledby="keys">
@@ -190,18 +190,24 @@ function Keys() {
 }
 
 function Rail({ now }: { now: State }) {
+  const rail = useRef<HTMLElement>(null);
+  const name = step.value;
+  useEffect(() => {
+    const link = rail.current?.querySelector<HTMLElement>("[aria-current]");
+    if (link && rail.current) rail.current.scrollLeft = link.offsetLeft - rail.current.clientWidth / 2 + link.clientWidth / 2;
+  }, [name]);
   return (
-    <nav class="rail" aria-label="Steps">
+    <nav ref={rail} class="rail" aria-label="Steps">
       <ol>
-        {STEPS.map((name, place) => (
-          <li key={name}>
-            <a href={`#${name}`} aria-current={step.value === name ? "step" : undefined}>
+        {STEPS.map((item, place) => (
+          <li key={item}>
+            <a href={`./#${item}`} aria-current={name === item ? "step" : undefined}>
               <span class="place" aria-hidden="true">
                 {place + 1}
               </span>
               <span>
-                {TITLES[name]}
-                <small class={name === "budgets" ? (figures.value?.outcome ?? "").replace("not certified", "uncertified") : ""}>{hint(name, now)}</small>
+                {TITLES[item]}
+                <small class={item === "budgets" && figures.value ? OUTCOMES[figures.value.outcome].class : ""}>{hint(item, now)}</small>
               </span>
             </a>
           </li>

@@ -12,7 +12,7 @@ function column(name: string, place: number): Column {
   const values = Array.from({ length: size }, (_, code) => ({ label: `value ${code}`, count: 100 * (code + 1), share: (2 * (code + 1)) / (size * (size + 1)) }));
   return {
     name, kind: place % 5 === 3 ? "numeric" : "categorical", size, values, unlisted: 0, missing: "absent", missing_share: place % 7 === 2 ? 0.04 : 0,
-    bins: place % 5 === 3 ? size : null, kinds: ["categorical", "ordinal", "ignored"], notes: place % 9 === 4 ? ["Guessed from 1,000 rows."] : [], is_stated: false,
+    bins: place % 5 === 3 ? size : null, kinds: ["categorical", "ordinal", "ignored"], notes: place % 9 === 4 ? ["Guessed from 1,000 rows."] : [], is_stated: false, coarser: size > 3 ? [2, 3] : [],
   };
 }
 
@@ -51,9 +51,9 @@ export function mockState(many = 6, named = 2): State {
     banner: { text: "These figures are computed from raw data and are themselves an unprotected statement about them. Do not publish them.", is_raw: true },
     columns, settings: { secrets: secrets.map((name) => ({ name })), limit: 2, adversary: { view: "report", decide_by: null }, delta: null, people: 48842, precision: 0.01, purpose: "" },
     plans: [plan], active: "a",
-    mechanisms: [{ name: "grr", title: "randomised response", has_budget: true, numeric: false }, { name: "oue", title: "unary encoding", has_budget: true, numeric: false }, { name: "laplace", title: "Laplace noise", has_budget: true, numeric: true }, { name: "identity", title: "as it is", has_budget: false, numeric: false }],
-    figures: [figuresOf(plan, secrets, 1)], history: { undo: null, redo: null }, work: [], results: [],
-  } as State;
+    mechanisms: [{ name: "grr", title: "randomised response", has_budget: true, words: "" }, { name: "oue", title: "unary encoding", has_budget: true, words: "" }, { name: "laplace", title: "Laplace noise", has_budget: true, words: "" }, { name: "identity", title: "as it is", has_budget: false, words: "" }],
+    figures: [figuresOf(plan, secrets, 1)], history: { undo: null, redo: null }, work: [], results: [], saved: 1,
+  };
 }
 
 function applied(state: State, change: Change): State {

@@ -100,20 +100,22 @@ interface ChoiceProps<T extends string> {
   options: readonly (readonly [T, string])[];
   onValue: (value: T) => void;
   disabled?: boolean;
+  title?: string | undefined;
 }
 
 /** A menu. */
-export function Choice<T extends string>({ label, value, options, onValue, disabled }: ChoiceProps<T>) {
+export function Choice<T extends string>({ label, value, options, onValue, disabled, title }: ChoiceProps<T>) {
   return (
     <select
       aria-label={label}
+      title={title}
       value={value}
       disabled={disabled}
       onChange={(event) => onValue(event.currentTarget.value as T)}
     >
-      {options.map(([name, title]) => (
+      {options.map(([name, words]) => (
         <option key={name} value={name} selected={name === value}>
-          {title}
+          {words}
         </option>
       ))}
     </select>

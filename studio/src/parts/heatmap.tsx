@@ -1,5 +1,5 @@
 // Who leaks about whom: a row for each report, a column for each secret; the darker, the more it says.
-import { useComputed, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { PairDetail, Pairs } from "../messages.ts";
 import { brief, factor, nats, real, type Real } from "../state/format.ts";
@@ -90,26 +90,16 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
     at.value = cell;
     if (isKey && cell) said.value = cellWords(pairs, cell);
   };
-  useEffect(() => {
+  const redraw = (): void => {
     const element = canvas.current;
-    if (element === null) return undefined;
-    const redraw = (): void => {
-      layout.current = layoutOf(pairs.releases.length, pairs.secrets.length, element.parentElement?.clientWidth ?? 300);
-      draw(element, layout.current, pairs, Math.max(largest(pairs), limit ?? 0), at.peek());
-    };
-    const watcher = new ResizeObserver(redraw);
-    if (element.parentElement) watcher.observe(element.parentElement);
-    const themes = matchMedia("(prefers-color-scheme: dark)");
-    themes.addEventListener("change", redraw);
-    const stop = at.subscribe(redraw);
-    return () => {
-      watcher.disconnect();
-      themes.removeEventListener("change", redraw);
-      stop();
-    };
-  }, [pairs, limit]);
+    if (element === null) return;
+    layout.current = layoutOf(pairs.releases.length, pairs.secrets.length, element.parentElement?.clientWidth ?? 300);
+    draw(element, layout.current, pairs, Math.max(largest(pairs), limit ?? 0), at.peek());
+  };
+  useRedraw(canvas, redraw);
+  useEffect(redraw, [pairs, limit, at.value]);
   useDetail(canvas, layout, pairs, plan, revision, at);
-  const words = useComputed(() => (at.value ? cellWords(pairs, at.value) : ""));
+  const words = at.value ? cellWords(pairs, at.value) : "";
   return (
     <div class={pairs.stale ? "heat stale" : "heat"}>
       <div
@@ -135,7 +125,7 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
         <canvas ref={canvas} aria-hidden="true" />
       </div>
       <Legend most={largest(pairs)} />
-      <p class="muted readout">{words.value || "Point at a cell, or use the arrow keys, to see what it says."}</p>
+      <p class="muted readout">{words || "Point at a cell, or use the arrow keys, to see what it says."}</p>
     </div>
   );
 }
@@ -155,6 +145,23 @@ function Legend({ most }: { most: number }) {
 }
 
 type Ref<T> = { current: T };
+
+/** Draw anew when the map gets another width or the page another theme. */
+function useRedraw(canvas: Ref<HTMLCanvasElement | null>, redraw: () => void): void {
+  const latest = useRef(redraw);
+  latest.current = redraw;
+  useEffect(() => {
+    const again = (): void => latest.current();
+    const watcher = new ResizeObserver(again);
+    if (canvas.current?.parentElement) watcher.observe(canvas.current.parentElement);
+    const themes = matchMedia("(prefers-color-scheme: dark)");
+    themes.addEventListener("change", again);
+    return () => {
+      watcher.disconnect();
+      themes.removeEventListener("change", again);
+    };
+  }, []);
+}
 
 /** Fetch what is known of the cell once the pointer rests on it, and show it beside. */
 function useDetail(

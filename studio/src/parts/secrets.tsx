@@ -15,7 +15,7 @@ export const OUTCOMES = {
 } as const;
 
 const RANK = { exceeded: 0, "not certified": 1, described: 2, within: 3 } as const;
-const FIRST = 10;
+const FIRST = 6;
 
 /** Return the secrets, those first that need a person's eye. */
 export function worstFirst(secrets: SecretFigures[]): SecretFigures[] {

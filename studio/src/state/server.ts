@@ -41,7 +41,7 @@ export interface Server {
   listen(onEvent: (event: StudioEvent) => void, onLink: (isOpen: boolean) => void): () => void;
 }
 
-const EVENTS = ["figures", "work", "result", "saved", "changed"];
+const EVENTS = ["hello", "figures", "work", "result", "saved", "changed"];
 const RETRY = 1000;
 
 /** Listen to the stream; it is opened again after it broke, whatever the reason. */

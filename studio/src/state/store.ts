@@ -19,6 +19,10 @@ export const link = signal<Link>("connecting");
 export const saved = signal<{ revision: number; problem: string }>({ revision: -1, problem: "" });
 /** Whether changes are on their way: figures on screen are those of before. */
 export const isBusy = signal(false);
+/** Whether that takes so long that the figures should be greyed. */
+export const isLate = signal(false);
+const LATE = 250;
+let late = 0;
 /** What went wrong last, in words; empty once it was read. */
 export const problem = signal("");
 /** What a screen reader should say. */
@@ -56,7 +60,7 @@ export const isAttribute = ({ kind }: Column): boolean => kind !== "identifier" 
 
 async function send(item: Step): Promise<void> {
   try {
-    take(await server.change({ changes: item.changes, window: own }));
+    take(await server.change({ changes: item.changes, window: own, gesture: item.gesture }));
     problem.value = "";
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -71,15 +75,19 @@ function refuse(error: Refusal): void {
 }
 
 const enqueue = queue(send, () => {
+  clearTimeout(late);
   batch(() => {
-    isBusy.value = false;
+    isBusy.value = isLate.value = false;
     moved.value = new Map();
   });
 });
 
 /** Make changes, as one step of the history; those of one gesture count as one. */
 export function change(changes: Change[], gesture = ""): void {
-  isBusy.value = true;
+  if (!isBusy.value) {
+    isBusy.value = true;
+    late = window.setTimeout(() => (isLate.value = true), LATE);
+  }
   enqueue({ changes, gesture });
 }
 
@@ -120,6 +128,9 @@ export function hear(event: StudioEvent): void {
   const now = state.value;
   if (now === null) return;
   switch (event.event) {
+    case "hello":
+      if (event.revision !== now.revision) void refetch();
+      return;
     case "figures":
       return refine(now, event.figures);
     case "work": {
@@ -155,8 +166,12 @@ const replaces = (fresh: WorkResult, old: WorkResult): boolean =>
 /** Fetch everything anew. */
 export async function refetch(): Promise<void> {
   try {
-    state.value = share(state.value, await server.state());
-    link.value = "open";
+    const fresh = await server.state();
+    batch(() => {
+      state.value = share(state.value, fresh);
+      saved.value = { revision: fresh.saved, problem: "" };
+      link.value = "open";
+    });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     refuse(error);

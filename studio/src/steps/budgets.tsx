@@ -5,7 +5,7 @@ import { Choice, Long, Search } from "../parts/fields.tsx";
 import { real } from "../state/format.ts";
 import { attributes, figures, plan, state } from "../state/store.ts";
 import { Bulk, Groups } from "./bulk.tsx";
-import { LiveFigures } from "./live.tsx";
+import { Glance, LiveFigures, toFigures } from "./live.tsx";
 import { PlanTabs } from "./plans.tsx";
 import { ReleaseRow } from "./release.tsx";
 import { selected } from "./selection.ts";
@@ -20,6 +20,8 @@ const ORDERS = {
 type Order = keyof typeof ORDERS;
 const FILTERS = { all: "all attributes", released: "released", withheld: "withheld", secret: "secrets", selected: "selected" } as const;
 type Filter = keyof typeof FILTERS;
+
+const NONE: number[] = [];
 
 /** Return for each released attribute what its report says most about another. */
 export function loudest(now: PlanFigures | null): Map<string, { about: string; value: number }> {
@@ -66,6 +68,7 @@ export function Budgets() {
         <Releases now={now} active={active} shown={figures.value} />
         <LiveFigures />
       </div>
+      <Glance />
     </>
   );
 }
@@ -77,7 +80,7 @@ function Releases({ now, active, shown }: { now: State; active: Plan; shown: Pla
   const secrets = useMemo(() => new Set(now.settings.secrets.map(({ name }) => name)), [now.settings.secrets]);
   const errors = useMemo(() => new Map(shown?.errors.map((item): [string, ErrorFigure] => [item.attribute, item])), [shown?.errors]);
   const loud = useMemo(() => loudest(shown), [shown?.pairs]);
-  const sizes = useMemo(() => new Map(attributes.value.map(({ name, size }) => [name, size])), [now.columns]);
+  const columns = useMemo(() => new Map(attributes.value.map((column) => [column.name, column])), [now.columns]);
   const fits: Record<Filter, (release: Release) => boolean> = {
     all: () => true,
     released: ({ withheld }) => !withheld,
@@ -92,7 +95,7 @@ function Releases({ now, active, shown }: { now: State; active: Plan; shown: Pla
   const groups = useMemo(() => new Map(active.groups.flatMap(({ name, attributes: members }) => members.map((member) => [member, name]))), [active.groups]);
   return (
     <section class="releases" aria-label="Budgets of the attributes">
-      <a class="skip" href="#figures" onClick={jump}>
+      <a class="skip" href="#figures" onClick={toFigures}>
         Skip to the figures
       </a>
       <div class="toolbar">
@@ -114,7 +117,8 @@ function Releases({ now, active, shown }: { now: State; active: Plan; shown: Pla
             release={release}
             plan={active.id}
             group={groups.get(release.attribute) ?? ""}
-            size={sizes.get(release.attribute) ?? release.values}
+            size={columns.get(release.attribute)?.size ?? release.values}
+            coarser={columns.get(release.attribute)?.coarser ?? NONE}
             error={errors.get(release.attribute) ?? null}
             about={loud.get(release.attribute)?.about ?? ""}
             says={loud.get(release.attribute)?.value ?? -1}
@@ -124,10 +128,4 @@ function Releases({ now, active, shown }: { now: State; active: Plan; shown: Pla
       />
     </section>
   );
-}
-
-/** The address names the step, so a jump inside it moves the focus instead. */
-function jump(event: Event): void {
-  event.preventDefault();
-  document.getElementById("figures")?.focus();
 }

@@ -61,7 +61,7 @@ export function Bulk({ active, shown }: { active: Plan; shown: string[] }) {
 
 function More({ active, names, onEach }: { active: Plan; names: string[]; onEach: (withheld: boolean) => void }) {
   const [name, setName] = useState("");
-  const general = (state.value?.mechanisms ?? []).filter(({ numeric }) => !numeric).map(({ name: id, title }): [string, string] => [id, title]);
+  const general = (state.value?.mechanisms ?? []).map(({ name: id, title }): [string, string] => [id, title]);
   const group = (): void => {
     const rest = active.groups
       .map((item) => ({ ...item, attributes: item.attributes.filter((member) => !names.includes(member)) }))

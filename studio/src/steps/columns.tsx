@@ -97,7 +97,7 @@ function ColumnRow({ column }: { column: Column }) {
           </Field>
         )}
         {(column.values.length > 0 || column.notes.length > 0) && (
-          <button type="button" class="plain small" aria-expanded={isOpen} aria-label={`Values of ${name}`} onClick={() => setOpen(!isOpen)}>
+          <button type="button" class="plain small" aria-expanded={isOpen} aria-label={`${isOpen ? "Hide" : "Show"} values of ${name}`} onClick={() => setOpen(!isOpen)}>
             {isOpen ? "Hide values" : "Show values"}
           </button>
         )}

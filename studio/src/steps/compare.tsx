@@ -104,7 +104,7 @@ function PlanCard({ item, shown, isActive, isLast }: { item: Plan; shown: PlanFi
         </div>
       </dl>
       <div class="buttons">
-        <button type="button" class="small" aria-label={`Work on ${item.name}`} onClick={open}>
+        <button type="button" class="small" aria-label={`Work on it: ${item.name}`} onClick={open}>
           Work on it
         </button>
         <button type="button" class="plain small" disabled={isLast} aria-label={`Remove ${item.name}`} onClick={() => change([{ change: "remove plan", plan: item.id }])}>

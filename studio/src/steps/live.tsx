@@ -4,8 +4,8 @@ import { HeatMap } from "../parts/heatmap.tsx";
 import { OddsCard, SecretBars, verdict, watched } from "../parts/secrets.tsx";
 import { resultOf, WorkButton } from "../parts/work.tsx";
 import { Hint } from "../parts/tip.tsx";
-import { brief, count, points, real } from "../state/format.ts";
-import { change, figures, isBusy, plan, state } from "../state/store.ts";
+import { brief, count, nats, points, real } from "../state/format.ts";
+import { change, figures, isLate, plan, state } from "../state/store.ts";
 import { OUTCOMES } from "../parts/secrets.tsx";
 
 /** The column of figures beside the sliders. */
@@ -13,10 +13,34 @@ export function LiveFigures() {
   const [now, shown, active] = [state.value, figures.value, plan.value];
   if (now === null || active === null) return null;
   return (
-    <section id="figures" class={isBusy.value ? "figures busy" : "figures"} tabIndex={-1} aria-label="Figures of the plan">
+    <section id="figures" data-revision={shown?.revision} class={isLate.value ? "figures busy" : "figures"} tabIndex={-1} aria-label="Figures of the plan">
       {shown === null ? <p class="muted">The first figures are being computed.</p> : <Shown shown={shown} id={active.id} />}
     </section>
   );
+}
+
+/** On narrow screens the figures are below the sliders; the verdict and the worst secret stay in view. */
+export function Glance() {
+  const shown = figures.value;
+  const item = shown && watched(shown);
+  if (!shown || !item) return null;
+  return (
+    <a class={`glance ${OUTCOMES[shown.outcome].class}`} href="#figures" onClick={toFigures}>
+      <strong>{verdict(shown)}</strong>
+      <span>
+        {item.secret}: {nats(item.decisive.value)}
+        {item.limit !== null && ` of ${nats(item.limit)}`}
+      </span>
+    </a>
+  );
+}
+
+/** The address names the step, so a jump inside it moves the focus instead. */
+export function toFigures(event: Event): void {
+  event.preventDefault();
+  const figures = document.getElementById("figures");
+  figures?.focus({ preventScroll: true });
+  figures?.scrollIntoView();
 }
 
 function Shown({ shown, id }: { shown: PlanFigures; id: string }) {

@@ -1,11 +1,11 @@
 // One attribute of a plan: its slider, its mechanism, how finely it is told apart, and what that gives.
 import { useComputed } from "@preact/signals";
-import type { ErrorFigure, Mechanism, Release } from "../messages.ts";
+import type { ErrorFigure, Release } from "../messages.ts";
 import { Choice, NumberBox, Slider } from "../parts/fields.tsx";
 import { Hint } from "../parts/tip.tsx";
 import { brief, count, KINDS, nats, points } from "../state/format.ts";
 import { BUDGETS } from "../state/scale.ts";
-import { attributes, change, move, moved, state, together } from "../state/store.ts";
+import { change, move, moved, state, together } from "../state/store.ts";
 import { select, selected } from "./selection.ts";
 
 /** Parts that keep their identity while nothing about the attribute changes, so that only rows that changed are drawn. */
@@ -14,16 +14,11 @@ interface Props {
   plan: string;
   group: string;
   size: number;
+  coarser: number[];
   error: ErrorFigure | null;
   about: string;
   says: number;
   isSecret: boolean;
-}
-
-/** Return the mechanisms that an attribute may have. */
-export function mechanismsFor(all: Mechanism[], attribute: string, now: string): [string, string][] {
-  const isNumber = attributes.value.find(({ name }) => name === attribute)?.kind === "numeric";
-  return all.filter(({ name, numeric }) => name === now || isNumber || !numeric).map(({ name, title }) => [name, title]);
 }
 
 /** A row of the list of budgets. */
@@ -57,9 +52,9 @@ export function ReleaseRow(props: Props) {
   );
 }
 
-function Details({ release, plan, size }: Props) {
+function Details({ release, plan, size, coarser }: Props) {
   const { attribute: name, mechanism, withheld } = release;
-  const mechanisms = mechanismsFor(state.value?.mechanisms ?? [], name, mechanism);
+  const mechanisms = (state.value?.mechanisms ?? []).map(({ name: id, title }): [string, string] => [id, title]);
   return (
     <span class="details">
       {!withheld && (
@@ -68,16 +63,16 @@ function Details({ release, plan, size }: Props) {
             label={`Mechanism of ${name}`}
             value={mechanism}
             options={mechanisms}
+            title={state.value?.mechanisms.find((item) => item.name === mechanism)?.words}
             onValue={(value) => change([{ change: "mechanism", plan, attributes: [name], mechanism: value }])}
           />
-          {size > 2 && <Coarsening release={release} plan={plan} size={size} />}
+          {(coarser.length > 0 || release.coarsened !== null) && <Coarsening release={release} plan={plan} size={size} coarser={coarser} />}
         </>
       )}
       <button
         type="button"
         class="plain small"
-        aria-pressed={withheld}
-        aria-label={`Withhold ${name}`}
+        aria-label={withheld ? `Collect again: ${name}` : `Withhold ${name}`}
         onClick={() => change([{ change: "withhold", plan, attributes: [name], withheld: !withheld }])}
       >
         {withheld ? "Collect again" : "Withhold"}
@@ -86,17 +81,10 @@ function Details({ release, plan, size }: Props) {
   );
 }
 
-/** Return to how many values an attribute of so many can be coarsened: all small numbers, then about every half. */
-export function coarser(size: number): number[] {
-  const found = new Set<number>();
-  for (let values = size - 1; values >= 2; values = values > 12 ? Math.floor(values / 1.5) : values - 1) found.add(values);
-  return [...found];
-}
-
-function Coarsening({ release, plan, size }: { release: Release; plan: string; size: number }) {
+function Coarsening({ release, plan, size, coarser }: Pick<Props, "release" | "plan" | "size" | "coarser">) {
   const { attribute: name, coarsened } = release;
-  const numbers = [...new Set([...(coarsened === null ? [] : [coarsened]), ...coarser(size)])].sort((one, other) => other - one);
-  const options: [string, string][] = [["", `${count(size)} values`], ...numbers.map((number): [string, string] => [String(number), `${count(number)} coarser`])];
+  const numbers = [...new Set([...(coarsened === null ? [] : [coarsened]), ...coarser])].sort((one, other) => other - one);
+  const options: [string, string][] = [["", `${count(size)} values`], ...numbers.map((number): [string, string] => [String(number), `${count(number)} of ${count(size)}`])];
   return (
     <Choice
       label={`Values of ${name} told apart`}
@@ -110,21 +98,24 @@ function Coarsening({ release, plan, size }: { release: Release; plan: string; s
 /** What the attribute's estimate is worth, and what its report says about others. */
 function Worth({ release, error, about, says }: Props) {
   const { attribute: name } = release;
+  const heard = says >= 0 ? `${nats(says === Infinity ? "infinity" : says)} nats about ${about}` : "";
   return (
     <span class="worth small muted">
       {error && (
-        <Hint
-          label={`Expected error of ${name}: ${points(error.error.value)}, ${error.error.kind}`}
-          class={error.error.stale ? "number stale" : "number"}
-          tip={<ErrorWords item={error} />}
-        >
-          ± {points(error.error.value)}
-        </Hint>
-      )}
-      {error && <span>{error.people_needed === null ? "no crowd is enough" : `${count(error.people_needed)} people needed`}</span>}
-      {says >= 0 && (
         <span>
-          says {nats(says === Infinity ? "infinity" : says)} about {about}
+          <Hint
+            label={`Expected error of ${name}: ${points(error.error.value)}, ${error.error.kind}`}
+            class={error.error.stale ? "number stale" : "number"}
+            tip={<ErrorWords item={error} />}
+          >
+            ± {points(error.error.value)}
+          </Hint>
+          {error.people_needed === null ? ", no crowd is enough" : `, ${count(error.people_needed)} people`}
+        </span>
+      )}
+      {heard && (
+        <span class="heard" title={`The report of ${name} says at most ${heard}`}>
+          {heard}
         </span>
       )}
     </span>
@@ -144,6 +135,8 @@ function ErrorWords({ item }: { item: ErrorFigure }) {
         <dd>{error.method}</dd>
         <dt>Calling all values equally common</dt>
         <dd>off by {points(item.guess_error)}</dd>
+        <dt>People needed</dt>
+        <dd>{item.people_needed === null ? "no crowd is enough" : count(item.people_needed)}</dd>
         <dt>Verdict</dt>
         <dd>{item.verdict}</dd>
         {error.value !== "infinity" && (
