@@ -75,6 +75,8 @@ export interface Changes {
   changes: (SetBudget | SetMechanism | Withhold | Coarsen | SetSecrets | SetAdversary | SetColumn | SetGroups | SetExpectations | AddPlan | RemovePlan | RenamePlan | SelectPlan | Adopt | Undo | Redo)[];
   /** Who asks, so that other windows are told and this one is not. */
   window?: string;
+  /** Changes that follow each other with the same one, as of one drag, are one step of the history. */
+  gesture?: string;
 }
 
 /** Tell fewer values of an attribute apart in a plan; None undoes it. */
@@ -119,6 +121,8 @@ export interface Column {
   notes: string[];
   /** Whether somebody has corrected it. */
   is_stated: boolean;
+  /** To how many values it may be coarsened; empty where it cannot be. */
+  coarser: number[];
 }
 
 /** What the estimates of one attribute would be worth. */
@@ -152,7 +156,7 @@ export interface Everything {
   order: Calibrate | FindRemedies | SimulateCollection | SimulateAttack;
   detail: PairDetail;
   problem: Problem;
-  event: FiguresEvent | WorkEvent | ResultEvent | SavedEvent | ChangedEvent;
+  event: HelloEvent | FiguresEvent | WorkEvent | ResultEvent | SavedEvent | ChangedEvent;
 }
 
 /** One figure with everything that is a hover away. */
@@ -191,6 +195,12 @@ export interface Group {
   attributes: string[];
 }
 
+/** The stream begins: who has another revision fetches the state. */
+export interface HelloEvent {
+  event: "hello";
+  revision: number;
+}
+
 /** What undo and redo would do, in words; None where there is nothing. */
 export interface History {
   undo: string | null;
@@ -202,8 +212,8 @@ export interface Mechanism {
   name: string;
   title: string;
   has_budget: boolean;
-  /** Whether it is for numbers only. */
-  numeric: boolean;
+  /** When to choose it. */
+  words: string;
 }
 
 /** What one attribute gets: a budget, or nothing where it is withheld. */
@@ -297,7 +307,6 @@ export interface Release {
   coarsened: number | null;
   /** What the report really spends. */
   realised: number | "infinity";
-  parameters?: Record<string, string>;
 }
 
 /** Ways back under the limits; adopt the choice by its place. */
@@ -318,6 +327,8 @@ export interface RemedyOffer {
   /** The error of the estimates over all attributes after it. */
   error: number | "infinity";
   changed: NewBudget[];
+  /** Whether it is a plan; asking each person for one attribute is a protocol, which no plan can say. */
+  is_adoptable: boolean;
 }
 
 /** Remove a plan; one stays. */
@@ -482,6 +493,8 @@ export interface State {
   history: History;
   work: WorkState[];
   results: (Calibrated | Remedied | Collected | Attacked)[];
+  /** The last revision that is in the state's file. */
+  saved: number;
 }
 
 /** What was opened. */
@@ -563,6 +576,7 @@ export type Change =
   | Redo;
 
 export type StudioEvent =
+  | HelloEvent
   | FiguresEvent
   | WorkEvent
   | ResultEvent

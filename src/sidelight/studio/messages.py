@@ -66,6 +66,8 @@ class Column(Message):
     """What was guessed or why it is set aside, in words."""
     is_stated: bool
     """Whether somebody has corrected it."""
+    coarser: list[int]
+    """To how many values it may be coarsened; empty where it cannot be."""
 
 
 class Secret(Message):
@@ -100,7 +102,6 @@ class Release(Message):
     """To how many values it was coarsened; None where it was not."""
     realised: Real
     """What the report really spends."""
-    parameters: dict[str, str] = Field(default_factory=dict)
 
 
 class Group(Message):
@@ -125,8 +126,8 @@ class Mechanism(Message):
     name: str
     title: str
     has_budget: bool
-    numeric: bool
-    """Whether it is for numbers only."""
+    words: str
+    """When to choose it."""
 
 
 class TableInfo(Message):
@@ -298,6 +299,8 @@ class State(Message):
     history: History
     work: list[WorkState]
     results: list[WorkResult]
+    saved: int
+    """The last revision that is in the state's file."""
 
 
 class Update(Message):
@@ -460,6 +463,8 @@ class Changes(Message):
     changes: Annotated[list[Change], Field(min_length=1, max_length=1_000)]
     window: Annotated[str, Field(max_length=100)] = ""
     """Who asks, so that other windows are told and this one is not."""
+    gesture: Annotated[str, Field(max_length=100)] = ""
+    """Changes that follow each other with the same one, as of one drag, are one step of the history."""
 
 
 # Work
@@ -531,6 +536,8 @@ class RemedyOffer(Message):
     error: Real
     """The error of the estimates over all attributes after it."""
     changed: list[NewBudget]
+    is_adoptable: bool
+    """Whether it is a plan; asking each person for one attribute is a protocol, which no plan can say."""
 
 
 class Remedied(Message):
@@ -644,6 +651,13 @@ class SavedEvent(Message):
     """Why it could not be, where it could not."""
 
 
+class HelloEvent(Message):
+    """The stream begins: who has another revision fetches the state."""
+
+    event: Literal["hello"] = "hello"
+    revision: int
+
+
 class ChangedEvent(Message):
     """Another window changed the state: fetch it again."""
 
@@ -653,7 +667,8 @@ class ChangedEvent(Message):
 
 
 StudioEvent = Annotated[
-    FiguresEvent | WorkEvent | ResultEvent | SavedEvent | ChangedEvent, Field(discriminator="event")
+    HelloEvent | FiguresEvent | WorkEvent | ResultEvent | SavedEvent | ChangedEvent,
+    Field(discriminator="event"),
 ]
 
 
