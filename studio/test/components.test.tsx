@@ -82,7 +82,7 @@ describe("budgets", () => {
     await drawn(<Budgets />, { ...state, figures: [{ ...first, secrets }] });
     const shown = named("All reports about sex: 1.23 nats, sampled, being computed anew");
     expect(shown.className).toContain("stale");
-    expect(shown.textContent).toContain("±0.10");
+    expect(shown.textContent).toContain("1.10 to 1.30");
   });
 
   it("tells kind, method and witness of a figure when it gets the focus", async () => {

@@ -24,11 +24,13 @@ describe("a slider's scale", () => {
 });
 
 describe("figures in words", () => {
-  it("never shows an infinite or tiny figure as nothing", () => {
+  it("never rounds a figure to nothing, to certainty or away from infinity", () => {
     expect(nats("infinity")).toBe("∞");
     expect(factor("infinity")).toBe("× ∞");
     expect(nats(0.001)).toBe("< 0.01");
     expect(percent(0.0001)).toBe("< 0.1 %");
+    expect(percent(0.99999)).toBe("> 99.9 %");
+    expect(percent(1)).toBe("100.0 %");
     expect(points(0.00002)).toBe("0.002 points");
   });
   it("keeps about three digits", () => {

@@ -50,12 +50,16 @@ export function FigureWords({ figure }: { figure: Figure }) {
 
 /** A leakage in nats; greyed while it is being computed anew, with its uncertainty where it is sampled. */
 export function Nats({ figure, name }: { figure: Figure; name: string }) {
-  const spread = figure.low != null && figure.high != null ? Math.max(0, real(figure.high) - real(figure.low)) / 2 : 0;
+  const isSpread = figure.low != null && figure.high != null && real(figure.high) - real(figure.low) >= 0.005;
   const label = `${name}: ${nats(figure.value)} nats, ${figure.kind}${figure.stale ? ", being computed anew" : ""}`;
   return (
     <Hint label={label} tip={<FigureWords figure={figure} />} class={figure.stale ? "number stale" : "number"}>
       {nats(figure.value)}
-      {spread >= 0.005 && <small> ±{spread.toFixed(2)}</small>}
+      {isSpread && (
+        <small class="spread">
+          {nats(figure.low ?? 0)} to {nats(figure.high ?? 0)}
+        </small>
+      )}
       {figure.stale && <small aria-hidden="true"> …</small>}
     </Hint>
   );

@@ -113,7 +113,7 @@ export function OddsCard({ item }: { item: SecretFigures }) {
   const { odds } = item;
   return (
     <section class="card odds" aria-labelledby="odds">
-      <h3 id="odds">What people risk about {item.secret}</h3>
+      <h2 id="odds">What people risk about {item.secret}</h2>
       <p class={item.total.stale ? "stale" : ""}>{odds.words}</p>
       <div class="gauge" role="img" aria-label={`A guess of ${percent(odds.before)} becomes at most ${percent(odds.after)}`}>
         <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">

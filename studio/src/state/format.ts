@@ -36,7 +36,8 @@ export function factor(leakage: Real): string {
 /** Return a share as a percentage. */
 export function percent(share: number): string {
   const value = 100 * share;
-  return `${value > 0 && value < 0.05 ? "< 0.1" : value.toFixed(1)} %`;
+  if (value > 0 && value < 0.05) return "< 0.1 %";
+  return value < 100 && value >= 99.95 ? "> 99.9 %" : `${value.toFixed(1)} %`;
 }
 
 /** Return an error, a share, in percentage points. */

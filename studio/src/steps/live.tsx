@@ -133,7 +133,7 @@ function Offer({ result }: { result: Calibrated }) {
   const [title, ...rest] = result.words;
   return (
     <section class="card offer" aria-label="Calibrated budgets">
-      <h3>{title ?? "Calibrated budgets"}</h3>
+      <h2>{title ?? "Calibrated budgets"}</h2>
       {rest.map((line) => (
         <p key={line} class="small">
           {line}
@@ -150,7 +150,7 @@ function Offer({ result }: { result: Calibrated }) {
 function Offers({ result }: { result: Remedied }) {
   return (
     <section class="card offer" aria-label="Remedies">
-      <h3>{result.offers.length === 0 ? "No remedy was found" : "Ways back under the limits"}</h3>
+      <h2>{result.offers.length === 0 ? "No remedy was found" : "Ways back under the limits"}</h2>
       {result.words.map((line) => (
         <p key={line} class="small">
           {line}
@@ -159,9 +159,9 @@ function Offers({ result }: { result: Remedied }) {
       <ol class="offers">
         {result.offers.map((offer, place) => (
           <li key={place}>
-            <h4>
+            <h3>
               {offer.title} <span class={`badge ${OUTCOMES[offer.outcome].class}`}>{offer.outcome}</span>
-            </h4>
+            </h3>
             <p class="small">Shares would be off by {points(offer.error)} on average.</p>
             {offer.words.map((line) => (
               <p key={line} class="small">
@@ -169,9 +169,11 @@ function Offers({ result }: { result: Remedied }) {
               </p>
             ))}
             <Budgets items={offer.changed} />
-            <button type="button" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: place }])}>
-              Use: {offer.title}
-            </button>
+            {offer.is_adoptable && (
+              <button type="button" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: place }])}>
+                Use: {offer.title}
+              </button>
+            )}
           </li>
         ))}
       </ol>
