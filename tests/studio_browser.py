@@ -46,7 +46,7 @@ class Studio:
                 break
         assert self.url, self.said
         # What it still has to say must not fill the pipe.
-        self._rest = threading.Thread(target=self._drain)
+        self._rest = threading.Thread(target=self._drain, daemon=True)
         self._rest.start()
 
     def _drain(self) -> None:

@@ -5,6 +5,7 @@ import { cellAfter, cellAt, cellWords, largest, layoutOf } from "../src/parts/he
 import { verdict, worstFirst } from "../src/parts/secrets.tsx";
 import type { PlanFigures, State } from "../src/messages.ts";
 import { STEPS as POSITIONS, BUDGETS, toPosition } from "../src/state/scale.ts";
+import { Refusal } from "../src/state/server.ts";
 import * as store from "../src/state/store.ts";
 import { Adversary, deciders } from "../src/steps/adversary.tsx";
 import { Budgets, loudest, ordered } from "../src/steps/budgets.tsx";
@@ -182,6 +183,17 @@ describe("the frame", () => {
     await act(() => cut(true));
     await settle(5);
     expect(place.querySelector("[role=alert]")?.textContent).toBe("");
+  });
+
+  it("says why a change was refused, and shows what holds", async () => {
+    const { server, place } = await drawn(<App />);
+    server.change = () => Promise.reject(new Refusal(400, "The budget of age must be below 700."));
+    await act(() => void (store.step.value = "budgets"));
+    await put("Budget of age as a number", "650");
+    await settle();
+    expect(place.querySelector("[role=alert]")?.textContent).toContain("must be below 700");
+    expect(named("Budget of age as a number").value).toBe("1");
+    await press("Close");
   });
 
   it("shows whether the state is saved", async () => {

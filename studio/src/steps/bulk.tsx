@@ -46,7 +46,7 @@ export function Bulk({ active, shown }: { active: Plan; shown: string[] }) {
           value={budget}
           empty="differ"
           min={1e-6}
-          max={700}
+          max={699}
           disabled={taken.length === 0}
           onValue={(value) => value !== null && move(taken, value)}
         />

@@ -43,7 +43,7 @@ export function ReleaseRow(props: Props) {
       ) : (
         <span class="pair budget">
           <Slider label={`Budget of ${name}`} value={epsilon} scale={BUDGETS} onValue={set} />
-          <NumberBox label={`Budget of ${name} as a number`} value={epsilon} min={1e-6} max={700} onValue={(value) => value !== null && set(value)} />
+          <NumberBox label={`Budget of ${name} as a number`} value={epsilon} min={1e-6} max={699} onValue={(value) => value !== null && set(value)} />
         </span>
       )}
       <Details {...props} />

@@ -33,7 +33,7 @@ export function Secrets() {
       <section class="card" aria-labelledby="limit-for-all">
         <h2 id="limit-for-all">The limit for all</h2>
         <Field label="Limit in nats" note={limit === null ? "Without a limit, leakage is shown but nothing is judged." : `Odds move by at most ${factor(limit)}.`}>
-          <NumberBox label="Limit for all secrets" value={limit} empty="none" max={700} onValue={(value) => set(secrets, value)} />
+          <NumberBox label="Limit for all secrets" value={limit} empty="none" max={699} onValue={(value) => set(secrets, value)} />
         </Field>
         <div class="buttons" role="group" aria-label="Usual limits">
           {[0.5, 1, 2].map((value) => (
@@ -99,7 +99,7 @@ function SecretRow({ name, size, secret, common, onMark, onSet }: RowProps) {
               label={`Limit of ${name}`}
               value={secret.limit ?? null}
               empty={common === null ? "none" : String(common)}
-              max={700}
+              max={699}
               onValue={(value) => onSet({ ...secret, limit: value })}
             />
           </Field>
