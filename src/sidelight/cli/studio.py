@@ -17,7 +17,7 @@ from sidelight.foundation.modules import require
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
-    from sidelight.studio.messages import Settings
+    from sidelight.project import Project
     from sidelight.studio.opened import Place
     from sidelight.studio.session import Session
 
@@ -45,7 +45,7 @@ def studio(data: Opened, *, shown: Shown, reading: Reading) -> None:
         require(module, "service", "the studio")
     from sidelight.studio.server import Address, serve
 
-    place, settings = _place(data, reading)
+    place, project = _place(data, reading)
     path = Path(f"{place.stem}.studio.json") if shown.state is None else shown.state
     if path.suffix.lower() != ".json":
         raise InputError(f"{path} must end in .json; it keeps the state of the studio.")
@@ -62,14 +62,13 @@ def studio(data: Opened, *, shown: Shown, reading: Reading) -> None:
             webbrowser.open(url)
 
     with suppress(KeyboardInterrupt):
-        serve(place, path, Address(shown.host, shown.port), ready, settings)
+        serve(place, path, Address(shown.host, shown.port), ready, project)
     say(f"Stopped; what was decided is in {path}.")
 
 
-def _place(data: str, reading: Reading) -> tuple[Place, Settings | None]:
-    """Return where the table is, and what a project file has decided already."""
+def _place(data: str, reading: Reading) -> tuple[Place, Project | None]:
+    """Return where the table is, and the project that has decided something already."""
     from sidelight.studio.opened import Place
-    from sidelight.studio.projects import settings_of
 
     if not data.endswith(".toml"):
         if data == "-":
@@ -80,4 +79,4 @@ def _place(data: str, reading: Reading) -> tuple[Place, Settings | None]:
 
     project = Project.read(data)
     rules: dict[str, Any] = project.reading
-    return Place(os.path.abspath(project.source), rules), settings_of(project)  # noqa: PTH100
+    return Place(os.path.abspath(project.source), rules), project  # noqa: PTH100

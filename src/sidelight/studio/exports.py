@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -141,9 +141,9 @@ def _commands(asked: Snapshot) -> str:
     reading = ["--schema", f"{stem}.schema.toml"]
     for key, part in source.items():
         for value in part if isinstance(part, list | tuple) else [part]:
-            reading += [f"--{key}", str(value)]
+            reading.append(f"--{key}={value}")
     settings = asked.document.settings
-    secrets = [part for item in settings.secrets for part in ("--secret", item.name)]
+    secrets = [f"--secret={_secret(item.name, asked.plan.limits)}" for item in settings.secrets]
     asked_for = ["--adversary", "guess"] if settings.adversary.view == "guess" else []
     drawn = ["--seed", str(SEED)] if settings.delta is not None else []
     plan, reports = f"{stem}.plan.toml", f"{stem}.reports.parquet"
@@ -165,6 +165,11 @@ def _commands(asked: Snapshot) -> str:
     return head + "".join(
         f"\n# {said}\n{shlex.join(line)}\n" for said, line in zip(words, lines, strict=True)
     )
+
+
+def _secret(name: str, limits: Mapping[str, float]) -> str:
+    """Return a secret as the option takes it; a name with an = says its limit, or its end would be one."""
+    return f"{name}={limits[name]!r}" if "=" in name and name in limits else name
 
 
 def _report(asked: Snapshot) -> str:

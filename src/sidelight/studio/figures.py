@@ -88,8 +88,9 @@ def _odds(item: SecretAudit, decisive: said.Figure) -> said.Odds:
     after = 1.0 if math.isinf(factor) else before * factor / (before * factor + 1 - before)
     exposed = "" if decisive.delta is None else f", but for {100 * decisive.delta:g} % of people"
     words = (
-        f"Without reports the guess that a person's {item.secret} is {value} is right in {100 * before:.3g} % "
-        f"of cases; with them anyone's can be known with at most {100 * after:.4g} % certainty{exposed}."
+        f"Without reports the guess that a person's {item.secret} is {value} is right in "
+        f"{100 * before:.3g} % of cases; with them anyone's can be known with at most {100 * after:.4g} % "
+        f"certainty{exposed}."
     )
     return said.Odds(value=value, before=before, after=after, factor=real(factor), words=words)
 

@@ -7,6 +7,7 @@ audited on the command line with the same seed, shows the same digits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 from sidelight.auditing import SecretAudit, audit
@@ -28,6 +29,9 @@ _TOGETHER = 8
 _FEW_DRAWS = 400
 """A first look at figures at delta takes so many draws, a fiftieth of the usual ones."""
 _SHOWN_NEIGHBOURS = 3
+_LARGEST_PREPARED = 2_000_000
+"""Of tables with more cells the population is fitted only when somebody asks for it."""
+_STEP = 0.2
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,10 @@ class Refiner:
 
     Attributes:
         opened: the table.
-        population: what someone knows who knows the population; fitted when it is first needed.
     """
 
     opened: Opened
-    population: Belief | None = None
+    _fitted: Future[Belief] | None = None
     _counted: dict[str, Belief] = field(default_factory=dict)
 
     def refined(self, document: Document, plan_id: str) -> Iterator[Refined]:
@@ -73,6 +76,27 @@ class Refiner:
         if delta is not None:
             yield from self._told(plan, belief, found, delta, people)
         yield Refined(worth=tuple(self._worth(plan, document)))
+
+    def prepare(self) -> None:
+        """Learn beforehand what someone knows who knows the population: it takes long."""
+        belief = self.opened.belief
+        is_small = (belief.sample_size or 0) * len(belief.schema) <= _LARGEST_PREPARED
+        if self._fitted is None and is_small and "population" in told_adversaries(belief):
+            self._population_later()
+
+    def _population_later(self) -> Future[Belief]:
+        if self._fitted is None:
+            thread = ThreadPoolExecutor(1, "population")
+            self._fitted = thread.submit(Belief.population_of, self.opened.belief)
+            thread.shutdown(wait=False)
+        return self._fitted
+
+    def _population(self) -> Belief:
+        """Return what someone knows who knows the population; a step that can be stopped on the way."""
+        fitted = self._population_later()
+        for _ in track(iter(lambda: fitted.done(), True), "fitting the population"):
+            wait([fitted], timeout=_STEP)
+        return fitted.result()
 
     def _belief(self, plan: Plan) -> Belief:
         """Return what is known of people as the plan codes them, counted at most once for each coding."""
@@ -99,9 +123,7 @@ class Refiner:
             found[item.secret] = replace(item, stories=(story,))
             yield Refined((found[item.secret],), pending=pending)
         if "population" in who and knows != "population":
-            if self.population is None:
-                self.population = Belief.population_of(self.opened.belief)
-            known = self.population if belief is self.opened.belief else Belief.population_of(belief)
+            known = self._population() if belief is self.opened.belief else Belief.population_of(belief)
             for item in track(order, "figures of who knows the population"):
                 story = told(known, "population", plan, item.secret, delta)
                 full = replace(found[item.secret], stories=(story, *found[item.secret].stories))

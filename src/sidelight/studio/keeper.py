@@ -20,13 +20,14 @@ class Keeper:
         """Take the file, and whom to tell: the revision that is written, and why it could not be."""
         self._path, self._told = path, told
         self._newest: tuple[int, Callable[[], str]] | None = None
-        self._changed, self._closing = threading.Event(), threading.Event()
+        self._lock, self._changed, self._closing = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def keep(self, revision: int, text: Callable[[], str]) -> None:
         """Let a revision be written; its text is made when it is."""
-        self._newest = revision, text
+        with self._lock:
+            self._newest = revision, text
         self._changed.set()
 
     def close(self) -> None:
@@ -44,7 +45,8 @@ class Keeper:
         self._write()
 
     def _write(self) -> None:
-        newest, self._newest = self._newest, None
+        with self._lock:
+            newest, self._newest = self._newest, None
         if newest is None:
             return
         revision, text = newest

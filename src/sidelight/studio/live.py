@@ -29,6 +29,7 @@ from sidelight.leakage.pair import direct_leakage, pair_leakage, pair_matrix
 from sidelight.leakage.totals import JointTotal, composition
 from sidelight.leakage.totals.exact import is_exact_cheap
 from sidelight.leakage.totals.joint import own_leakage
+from sidelight.leakage.totals.total import exact_operations
 from sidelight.mechanisms import Channel
 from sidelight.mechanisms.channel.generic import baseline_at, generic_worst
 from sidelight.plan import Plan, Release, View
@@ -43,8 +44,10 @@ T = TypeVar("T")
 _REMEMBERED = 20_000
 _LARGEST_KEPT = 1 << 25
 """So many cells of prepared rows are kept, 256 MB; the totals of further secrets are sums of budgets."""
-EXACT_SECONDS = 0.04
-"""Exact totals are live where all of them together take at most so long."""
+LARGEST_EXACT = 1 << 23
+"""Exact totals are live where all of them together take at most so many operations, about 10 ms."""
+_MOST_EXACT = 16
+"""And of at most so many secrets: each takes a millisecond however small it is."""
 ERROR_SECONDS = 0.015
 """Errors are simulated within a change for at most so long; the rest follow."""
 
@@ -76,36 +79,27 @@ class Live:
     Attributes:
         opened: the table.
         rows: by secret, what `JointTotal` needs to know about all others; None where it is too large.
-        exact: whether exact totals are quick enough to be live.
     """
 
     opened: Opened
     rows: dict[str, Array | None] = field(default_factory=dict)
-    exact: bool = False
     memory: Memory = field(default_factory=Memory)
     told: dict[tuple[str, str], SecretAudit] = field(default_factory=dict)
     """By plan and secret the last final audit: its lower figure and stories are shown until new ones come."""
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether exact totals are quick enough to be live."""
+        schema = self.opened.schema
+        work = len(schema) * exact_operations(dict(zip(schema.names, schema.sizes, strict=True)))
+        return len(schema) <= _MOST_EXACT and work <= LARGEST_EXACT
 
     def prepare(self) -> None:
         """Prepare the costly part of totals; may run beside questions, which sum budgets until it is done."""
         belief, kept = self.opened.belief, 0
         names = list(belief.schema.names)
-        plan = Plan.uniform(belief.schema)
-        channels = plan.channels()
-        if all(is_exact_cheap(belief, channels, name) for name in names):
-            started = time.perf_counter()
-            for name in names:
-                total_leakage(belief, channels, name)
-                if time.perf_counter() - started > EXACT_SECONDS:
-                    break
-            else:
-                self.exact = True
         for name in names:
-            rows = (
-                None
-                if belief.records is None
-                else JointTotal.of(belief, names, name, "auto").for_many_budgets().rows
-            )
+            rows = JointTotal.of(belief, names, name, "auto").for_many_budgets().rows
             kept += 0 if rows is None else rows.size
             self.rows[name] = None if kept > _LARGEST_KEPT else rows
 

@@ -42,6 +42,7 @@ class Office:
         self._worker: Worker | None = None
         self._refining: list[str] = []
         self._working = ""
+        self._job: Job | None = None
         self._stopped: set[str] = set()
         self._thread.submit(self._begin)
 
@@ -150,7 +151,8 @@ class Office:
         )  # fmt: skip
         session.work[work], self._working = state, work
         document = session.document.model_dump_json()
-        self._worker.do(Job(work, document, session.revision, order.plan, order.model_dump_json()))
+        self._job = Job(work, document, session.revision, order.plan, order.model_dump_json())
+        self._worker.do(self._job)
         self._publish(said.WorkEvent(work=state))
         return state
 
@@ -163,9 +165,12 @@ class Office:
             self._finish(work, "cancelled", "")
 
     def _end(self, work: str) -> None:
-        """End a worker that has not stopped in time, unless it has other work by now."""
-        if self._worker is not None and not self._working and work not in self._stopped:
+        """End a worker that has not stopped in time; what was ordered since is begun anew."""
+        if self._worker is not None and work not in self._stopped:
+            self._stopped.add(work)
             self._worker.restart()
+            if self._job is not None and self._job.id == self._working:
+                self._worker.do(self._job)
 
     def _finish(self, work: str, status: said.Status, text: str) -> None:
         update = {"status": status, "text": text}

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import get_args
 
 from sidelight.foundation.errors import InputError
 from sidelight.plan import AdversaryName
-from sidelight.project.file import Project
+from sidelight.project.file import CALIBRATE, Project
 from sidelight.studio import messages as said
-from sidelight.studio.document import check_adversary
+from sidelight.studio.document import MENU, Choice, check_adversary
 
 _PRECISION = 0.02
 
 
 def settings_of(project: Project) -> said.Settings:
-    """Return a project's secrets, limits and adversary; budgets start as the studio's do."""
+    """Return a project's secrets, limits and adversary."""
     decider = project.protect.decide_by
     known: tuple[AdversaryName, ...] = get_args(AdversaryName)
     chosen = next((name for name in known if name == decider), None)
@@ -35,6 +36,21 @@ def settings_of(project: Project) -> said.Settings:
         precision=project.wanted.precision or _PRECISION,
         purpose=project.purpose,
     )  # fmt: skip
+
+
+def choices_of(project: Project, names: Iterable[str]) -> dict[str, Choice]:
+    """Return how a project releases attributes; budgets that are to be calibrated start at its first one."""
+    release = project.release
+    choices = {}
+    for name in names:
+        mechanism = release.mechanisms.get(name, release.mechanism)
+        budgets = release.budgets
+        stated = budgets.get(name) if isinstance(budgets, dict) else None if budgets == CALIBRATE else budgets
+        choices[name] = Choice(
+            mechanism=mechanism if mechanism in MENU else "grr", withheld=mechanism == "withheld",
+            epsilon=release.epsilon if stated is None else float(stated),
+        )  # fmt: skip
+    return choices
 
 
 def _finite(limit: float | str | None) -> float | None:

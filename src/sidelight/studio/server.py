@@ -13,14 +13,15 @@ import uvicorn
 
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.foundation.files import locked, read_text
+from sidelight.project.file import Project
 from sidelight.service.server import Listening
 from sidelight.studio.app import make_app
 from sidelight.studio.document import first_document
 from sidelight.studio.guard import Keys, hosts_of
 from sidelight.studio.history import History, Step, read_state
-from sidelight.studio.messages import Settings
 from sidelight.studio.office import Office
 from sidelight.studio.opened import Place, open_table
+from sidelight.studio.projects import choices_of, settings_of
 from sidelight.studio.session import Session
 
 USUAL_PORT = 8765
@@ -51,11 +52,11 @@ class Address:
 
 def serve(
     place: Place, path: Path, address: Address, ready: Callable[[str, Session], None],
-    settings: Settings | None = None,
+    project: Project | None = None,
 ) -> None:  # fmt: skip
     """Serve the studio until it is interrupted; `ready` is told the address to open, with its token."""
     with contextlib.closing(locked(path, "state", "close the other studio, or name another with --state")):
-        session, key = open_session(place, path, settings)
+        session, key = open_session(place, path, project)
         keys = Keys() if key is None else Keys(key)
         with address.bind() as listening:
             port = listening.getsockname()[1]
@@ -83,8 +84,8 @@ def _run(config: uvicorn.Config, listening: socket.socket, office: Office) -> No
     asyncio.run(Server(config).serve([listening]))
 
 
-def open_session(place: Place, path: Path, settings: Settings | None = None) -> tuple[Session, str | None]:
-    """Return the session that a file holds, with the key of its pages, or a new one."""
+def open_session(place: Place, path: Path, project: Project | None = None) -> tuple[Session, str | None]:
+    """Return the session that a file holds, with the key of its pages, or a new one, as a project decided."""
     if path.exists():
         history, file = read_state(
             read_text(path, f"{path} is not UTF-8 text; a state of the studio is JSON."), str(path)
@@ -92,5 +93,9 @@ def open_session(place: Place, path: Path, settings: Settings | None = None) -> 
         opened = open_table(place, history.present.columns)
         return Session.start(place, history, opened, file.revision), file.key
     opened = open_table(place, {})
-    history = History((Step(first_document(opened.table.rows, settings)),))
-    return Session.start(place, history, opened), None
+    document = first_document(opened.table.rows, None if project is None else settings_of(project))
+    if project is not None:
+        project.check_columns(opened.schema.names)
+        draft = document.plans[0].model_copy(update={"choices": choices_of(project, opened.schema.names)})
+        document = document.with_plan(draft)
+    return Session.start(place, History((Step(document),)), opened), None

@@ -199,7 +199,9 @@ class Session:
             for item in shown.secrets
         ]
         outcome = worst_outcome(item.outcome for item in secrets)
-        update = {"secrets": secrets, "outcome": outcome, "pending": list(part.pending)}
+        update = {
+            "secrets": secrets, "outcome": outcome, "pending": list(part.pending), "revision": self.revision
+        }  # fmt: skip
         self.figures[plan] = shown.model_copy(update=update)
         return self.figures[plan]
 

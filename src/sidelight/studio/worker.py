@@ -77,7 +77,8 @@ class Worker:
         self._process = context.Process(target=serve_jobs, args=(theirs, self._place), daemon=True)
         self._process.start()
         theirs.close()
-        threading.Thread(target=self._listen, args=(self._ours,), daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=(self._ours,), daemon=True)
+        self._listener.start()
 
     def _listen(self, ours: Connection) -> None:
         with suppress(EOFError, OSError):
@@ -98,17 +99,21 @@ class Worker:
 
     def restart(self) -> None:
         """End a process that does not stop, and start another one."""
-        self._process.terminate()
-        self._process.join()
-        self._ours.close()
+        self._end()
         self._start()
 
     def close(self) -> None:
         """End the process."""
         self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        # The listener reads its end of the pipe and goes; closed under it, the pipe's number could become
+        # that of another connection, of which it would read.
+        self._process.kill()
+        self._process.join()
+        self._listener.join()
         self._ours.close()
-        self._process.terminate()
-        self._process.join(5)
 
 
 def serve_jobs(pipe: Connection, place: Place) -> None:
@@ -137,6 +142,8 @@ def serve_jobs(pipe: Connection, place: Place) -> None:
         job = waiting.get()
         if job.id == newest[0]:
             desk.work(job, pipe.send, partial(_is_newest, newest, job.id))
+            if waiting.empty() and job.order is None:
+                desk.prepare()
 
 
 def _is_newest(newest: list[str], job: str) -> bool:
@@ -167,6 +174,11 @@ class Desk:
             tell(Told(job, "failed", str(error)))
         except Exception as error:  # noqa: BLE001 - the process goes on, the page says that it failed
             tell(Told(job, "failed", f"{type(error).__name__}: {error}"))
+
+    def prepare(self) -> None:
+        """Use the time in which nobody asks for anything."""
+        if self._refiner is not None:
+            self._refiner.prepare()
 
     def _told(self, job: Job) -> Iterator[Told]:
         document = Document.model_validate_json(job.document)
