@@ -35,7 +35,7 @@ describe("budgets", () => {
     await put("Budget of age as a number", "much");
     await settle();
     expect(asked).toHaveLength(1);
-    expect(named("Budget of age as a number").value).toBe("0.123456");
+    expect(named("Budget of age as a number").value).toBe("0.1235");
   });
 
   it("moves a whole group with one slider", async () => {

@@ -16,10 +16,13 @@ interface NumberProps {
   describedBy?: string;
 }
 
+/** Return a number as it is written in a box; the figures are those of the number in full. */
+const shortened = (value: number): string => (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(4))));
+
 /** A number box. What is typed counts once it is left or Enter is pressed; what is no number is taken back. */
 export function NumberBox(props: NumberProps) {
   const { value, min = 0, max = Infinity } = props;
-  const text = value === null ? "" : String(value);
+  const text = value === null ? "" : shortened(value);
   const [typed, setTyped] = useState<string | null>(null);
   const settle = (): void => {
     if (typed === null) return;

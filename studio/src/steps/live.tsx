@@ -1,4 +1,5 @@
 // What the sliders give away, live: secrets against limits, who leaks about whom, odds, and the ways back.
+import { signal } from "@preact/signals";
 import type { Calibrated, NewBudget, PlanFigures, Remedied } from "../messages.ts";
 import { HeatMap } from "../parts/heatmap.tsx";
 import { OddsCard, SecretBars, verdict, watched } from "../parts/secrets.tsx";
@@ -108,6 +109,18 @@ function Worth({ shown }: { shown: PlanFigures }) {
   );
 }
 
+/** Offers that were taken or put aside, by the work that made them. */
+const gone = signal<ReadonlySet<string>>(new Set());
+
+function putAside(work: string): void {
+  gone.value = new Set([...gone.value, work]);
+}
+
+function adopt(plan: string, work: string, choice: number): void {
+  change([{ change: "adopt", plan, work, choice }]);
+  putAside(work);
+}
+
 /** The ways back under the limits, as buttons. */
 function Ways({ shown, id }: { shown: PlanFigures; id: string }) {
   const isJudged = shown.secrets.some(({ limit }) => limit !== null);
@@ -123,26 +136,44 @@ function Ways({ shown, id }: { shown: PlanFigures; id: string }) {
         </WorkButton>
         {!isJudged && <small class="muted">Both need a limit, from step 2.</small>}
       </div>
-      {calibrated && <Offer key={calibrated.work} result={calibrated} />}
-      {remedied && <Offers result={remedied} />}
+      {calibrated && !gone.value.has(calibrated.work) && <Offer result={calibrated} />}
+      {remedied && !gone.value.has(remedied.work) && <Offers result={remedied} />}
     </section>
   );
 }
 
+/** Lines of which the first say what matters. */
+function Lines({ lines }: { lines: string[] }) {
+  const [first, ...rest] = lines;
+  return (
+    <>
+      {first && <p class="small">{first}</p>}
+      {rest.length > 0 && (
+        <details class="small">
+          <summary>More about it</summary>
+          {rest.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+        </details>
+      )}
+    </>
+  );
+}
+
 function Offer({ result }: { result: Calibrated }) {
-  const [title, ...rest] = result.words;
   return (
     <section class="card offer" aria-label="Calibrated budgets">
-      <h2>{title ?? "Calibrated budgets"}</h2>
-      {rest.map((line) => (
-        <p key={line} class="small">
-          {line}
-        </p>
-      ))}
+      <h2>The largest budgets that keep every limit</h2>
+      <Lines lines={result.words} />
       <Budgets items={result.budgets} />
-      <button type="button" class="primary" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: 0 }])}>
-        Use these budgets
-      </button>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={() => adopt(result.plan, result.work, 0)}>
+          Use these budgets
+        </button>
+        <button type="button" class="plain" onClick={() => putAside(result.work)}>
+          Not now
+        </button>
+      </div>
     </section>
   );
 }
@@ -151,11 +182,7 @@ function Offers({ result }: { result: Remedied }) {
   return (
     <section class="card offer" aria-label="Remedies">
       <h2>{result.offers.length === 0 ? "No remedy was found" : "Ways back under the limits"}</h2>
-      {result.words.map((line) => (
-        <p key={line} class="small">
-          {line}
-        </p>
-      ))}
+      <Lines lines={result.words} />
       <ol class="offers">
         {result.offers.map((offer, place) => (
           <li key={place}>
@@ -163,20 +190,19 @@ function Offers({ result }: { result: Remedied }) {
               {offer.title} <span class={`badge ${OUTCOMES[offer.outcome].class}`}>{offer.outcome}</span>
             </h3>
             <p class="small">Shares would be off by {points(offer.error)} on average.</p>
-            {offer.words.map((line) => (
-              <p key={line} class="small">
-                {line}
-              </p>
-            ))}
+            <Lines lines={offer.words} />
             <Budgets items={offer.changed} />
             {offer.is_adoptable && (
-              <button type="button" onClick={() => change([{ change: "adopt", plan: result.plan, work: result.work, choice: place }])}>
+              <button type="button" onClick={() => adopt(result.plan, result.work, place)}>
                 Use: {offer.title}
               </button>
             )}
           </li>
         ))}
       </ol>
+      <button type="button" class="plain" onClick={() => putAside(result.work)}>
+        Not now
+      </button>
     </section>
   );
 }
