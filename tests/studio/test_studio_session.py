@@ -93,7 +93,23 @@ def test_what_cannot_be_is_refused_and_changes_nothing(
     assert session.document is before
 
 
-@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "1", 701])
+def test_a_change_whose_figures_fail_changes_nothing(session: Session, monkeypatch) -> None:
+    change(session, budget(2.0, "sex"))
+    before = session.state()
+
+    def failing(*_given: object, **_named: object) -> None:
+        raise InputError("no figures.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(session.live), "figures", failing)
+        for wrong in (budget(3.0, "sex"), said.SetColumn(name="age", kind="ignored"), said.Undo()):
+            with pytest.raises(InputError, match="no figures"):
+                change(session, wrong)
+    assert session.state() == before
+    assert change(session, budget(3.0, "sex")).revision == before.revision + 1
+
+
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "1", 700])
 def test_a_budget_is_a_number_that_a_plan_may_have(value: object) -> None:
     with pytest.raises(ValidationError):
         said.SetBudget(plan="plan-1", attributes=["sex"], epsilon=value)

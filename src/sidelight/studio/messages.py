@@ -23,7 +23,7 @@ WorkKind = Literal["calibrate", "remedies", "collect", "attack"]
 Status = Literal["waiting", "running", "done", "cancelled", "failed"]
 PlanId = Annotated[str, Field(min_length=1, max_length=40)]
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
-Budget = Annotated[float, Field(gt=0, le=700, allow_inf_nan=False)]
+Budget = Annotated[float, Field(gt=0, lt=700, allow_inf_nan=False)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 

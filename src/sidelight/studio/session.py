@@ -6,7 +6,7 @@ One thread at a time uses it; the application sees to that. What the page shows 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sidelight.auditing.verdict import adversary_of
@@ -92,19 +92,24 @@ class Session:
 
     def change(self, changes: said.Changes) -> said.Update:
         """Make changes, all or none of them, and return what they changed."""
-        started = time.perf_counter()
-        before, opened = self.document, self.opened
-        history = self._changed(changes)
-        self._reach(history)
-        return self._update(before, opened, started)
+        return self._reached(lambda: self._changed(changes))
 
     def import_history(self, history: History) -> said.Update:
         """Take another state's present as a step that can be taken back."""
+        self._check(history.present)
+        return self._reached(lambda: self.history.then(history.present, "imported state"))
+
+    def _reached(self, made: Callable[[], History]) -> said.Update:
+        """Make another history the present, with its figures; where they cannot be had, nothing changes."""
         started = time.perf_counter()
         before, opened = self.document, self.opened
-        self._check(history.present)
-        self._reach(self.history.then(history.present, "imported state"))
-        return self._update(before, opened, started)
+        kept = self.history, self.live, self.columns, self.revision, self.figures
+        try:
+            self._reach(made())
+            return self._update(before, opened, started)
+        except Exception:
+            self.history, self.live, self.columns, self.revision, self.figures = kept
+            raise
 
     def _changed(self, changes: said.Changes) -> History:
         """Return the history after all changes."""
