@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import sidelight as sl
 from browser import FLAGS
 from sidelight.sources.table import write_table
-from studio_browser import Hand, Studio, rested
+from studio_browser import Hand, rested
+from studio_process import Studio
 
 SIZE = (1280, 860)
 SHOWN = ("secrets", "budgets", "compare", "try")
@@ -80,7 +81,7 @@ def main(folder: Path) -> None:
             pictures = use(Hand(browser, studio, SIZE), scratch)
         finally:
             browser.quit()
-            studio.stop()
+            studio.interrupt()
     for title, picture in (("strip", strip(pictures)), ("budgets", pictures["budgets"])):
         picture.quantize(COLOURS).save(folder / f"studio-{title}.png", optimize=True)
 

@@ -1,13 +1,7 @@
-"""A studio in a process of its own, and a hand that uses its page in a browser."""
+"""A hand that uses the studio's page in a browser."""
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,61 +15,18 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from browser import WIDE, show
-from conftest import AT_MOST, usual_signals
+from conftest import AT_MOST
+from studio_process import Studio
 
 STEPS = ("columns", "secrets", "adversary", "budgets", "compare", "try", "export")
 READY = "return document.querySelector('.rail') !== null"
-
-
-class Studio:
-    """`sidelight studio` on a port, a free one unless it is given."""
-
-    def __init__(self, table: Path, state: Path, port: int = 0) -> None:
-        command = [sys.executable, "-m", "sidelight", "studio", str(table), "--no-browser"]
-        self.process = subprocess.Popen(
-            [*command, "--port", str(port), "--state", str(state)], stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.STDOUT, preexec_fn=usual_signals, start_new_session=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.said, self.url = "", ""
-        for line in self.process.stdout:
-            self.said += line
-            if found := re.search(r"http://\S+", line):
-                self.url = found.group()
-                break
-        assert self.url, self.said
-        # What it still has to say must not fill the pipe.
-        self._rest = threading.Thread(target=self._drain, daemon=True)
-        self._rest.start()
-
-    def _drain(self) -> None:
-        with self.process.stdout as stream:
-            stream.read()
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return int(re.findall(r":(\d+)/", self.url)[0])
-
-    def kill(self) -> None:
-        """Kill it and what it started, at once."""
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(AT_MOST)
-        self._rest.join(AT_MOST)
-
-    def stop(self) -> None:
-        """Ask it to stop."""
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(AT_MOST)
-        self._rest.join(AT_MOST)
 
 
 class Hand:
     """Finds controls by the names that a screen reader says, and uses them."""
 
     def __init__(self, browser: webdriver.Chrome, studio: Studio, size: tuple[int, int] = WIDE) -> None:
-        self.browser = show(browser, studio.url, size=size, drawn=READY)
+        self.browser = show(browser, studio.opening, size=size, drawn=READY)
         self.browser.set_script_timeout(AT_MOST)
 
     def wait(self, is_so: Callable[[], Any]) -> Any:

@@ -18,7 +18,8 @@ from selenium.webdriver.common.keys import Keys
 import sidelight as sl
 from browser import PHONE, browser_fixture, complaints, requests, set_theme
 from sidelight.sources.table import write_table
-from studio_browser import STEPS, Hand, Studio
+from studio_browser import STEPS, Hand
+from studio_process import Studio
 from typescript import installed, node_fixture
 
 __all__ = ["browser_fixture", "node_fixture"]
@@ -47,7 +48,7 @@ def studio_fixture(titanic: Path, tmp_path: Path) -> Iterator[Studio]:
     """A studio of the small table."""
     studio = Studio(titanic, tmp_path / "state.json")
     yield studio
-    studio.stop()
+    studio.interrupt()
 
 
 def mark(hand: Hand, secret: str, limit: float) -> None:
@@ -120,7 +121,7 @@ def test_the_whole_flow_ends_in_a_plan_with_the_same_figures(
     assert secret["own"]["value"] == audit["survived"].direct.upper.value
     assert complaints(browser) == []
     assert {address.split("/")[2] for address in requests(browser) if "//" in address} == {
-        f"127.0.0.1:{studio.port}"
+        studio.url.removeprefix("http://")
     }
 
 
@@ -175,7 +176,7 @@ def test_a_killed_server_loses_nothing_and_the_page_goes_on(
     hand.wait(lambda: hand.all(".saved")[0].text == "Saved")
     studio.kill()
     hand.wait(lambda: "does not answer" in hand.all("[role='alert']")[0].text)
-    again = Studio(titanic, tmp_path / "state.json", port=studio.port)
+    again = Studio(titanic, tmp_path / "state.json", "--port", studio.url.split(":")[-1])
     try:
         hand.wait(lambda: hand.all("[role='alert']")[0].text == "")
         assert hand.named("Budget of sex as a number").get_attribute("value") == "0.4321"
@@ -183,7 +184,7 @@ def test_a_killed_server_loses_nothing_and_the_page_goes_on(
         browser.refresh()
         hand.wait(lambda: hand.named("Budget of sex as a number").get_attribute("value") == "0.5")
     finally:
-        again.stop()
+        again.interrupt()
 
 
 def test_two_windows_follow_each_other(studio: Studio, browser: webdriver.Chrome) -> None:
@@ -215,7 +216,7 @@ def test_hostile_names_are_text(browser: webdriver.Chrome, tmp_path: Path) -> No
         hand.after(lambda: hand.type(f"Budget of {names[3]} as a number", "2"))
         assert complaints(browser) == []
     finally:
-        studio.stop()
+        studio.interrupt()
 
 
 @pytest.fixture(name="broad", scope="module")
@@ -257,4 +258,4 @@ def test_the_flow_on_large_tables(
             assert hand.findings(axe) == [], step
         assert complaints(browser) == []
     finally:
-        studio.stop()
+        studio.interrupt()
