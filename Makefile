@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-deep lint bench docs drawing client clean
+.PHONY: demo test test-deep lint bench docs drawing client studio clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
@@ -33,6 +33,11 @@ drawing:
 client:
 	cd clients/typescript && npm install --no-package-lock --no-audit --no-fund
 	cd clients/typescript && node build.mjs ../../src/sidelight/service/assets/client.js
+
+studio: .venv/core
+	$(BIN)/python -m sidelight.studio.typescript studio/src/messages.ts
+	cd studio && npm install --no-package-lock --no-audit --no-fund
+	cd studio && node build.mjs ../src/sidelight/studio/assets
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ PACKAGE = Path(sl.__file__).parent
 ROOMS = (
     "foundation", "schema", "sources", "belief", "mechanisms", "plan", "leakage", "knowledge", "auditing",
     "protocols", "ledger", "labels", "estimation", "calibration", "comparison", "transport", "advice",
-    "remedying", "learning", "service", "attacks", "studies", "report", "project", "doctor", "cli",
+    "remedying", "learning", "service", "attacks", "studies", "report", "project", "studio", "doctor", "cli",
     "__main__",
 )  # fmt: skip
 

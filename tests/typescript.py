@@ -30,16 +30,21 @@ def node_fixture() -> str:
 
 @pytest.fixture(scope="session", name="tools")
 def tools_fixture(node: str) -> Path:
-    """The folder of the compiler and the bundler; one of several test processes installs them."""
+    """The folder of the compiler and the bundler of the client."""
     del node
-    tools, npm = CLIENT / "node_modules" / ".bin", shutil.which("npm")
+    return installed(CLIENT, "tsc", "esbuild")
+
+
+def installed(package: Path, *programs: str) -> Path:
+    """Return the folder of a package's development tools; one of several test processes installs them."""
+    tools, npm = package / "node_modules" / ".bin", shutil.which("npm")
     with (Path(tempfile.gettempdir()) / f"sidelight-npm-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (tools / "tsc").exists() or not (tools / "esbuild").exists():
+        if not all((tools / program).exists() for program in programs):
             if npm is None:
                 pytest.skip("there is no npm here to install the TypeScript compiler with")
             command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"]
-            done = subprocess.run(command, cwd=CLIENT, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=package, capture_output=True, text=True)
             if done.returncode:
                 pytest.skip(f"the TypeScript compiler could not be installed: {done.stderr.strip()[-300:]}")
     return tools

@@ -6,7 +6,7 @@ from sidelight import (
     estimation as estimation, foundation as foundation, knowledge as knowledge, labels as labels,
     leakage as leakage, learning as learning, ledger as ledger, mechanisms as mechanisms, plan as plan,
     project as project, protocols as protocols, remedying as remedying, report as report, schema as schema,
-    service as service, sources as sources, studies as studies, transport as transport,
+    service as service, sources as sources, studies as studies, studio as studio, transport as transport,
 )  # fmt: skip
 from sidelight.advice import advise as advise
 from sidelight.attacks import AttackResult as AttackResult, BayesAttacker as BayesAttacker, attack as attack

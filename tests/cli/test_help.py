@@ -17,10 +17,10 @@ from sidelight.cli.examples import EXAMPLES
 from sidelight.ledger import Ledger, Limit
 
 ONLY_PARSED = (
-    "study run", "study clean", "study", "serve", "service", "service key", "service backup",
+    "study run", "study clean", "study", "serve", "studio", "service", "service key", "service backup",
     "service restore",
 )  # fmt: skip
-"""Their examples would run for minutes, or remove what the user has computed, or need a service."""
+"""Their examples run for minutes or until stopped, remove what the user has computed, or need a service."""
 
 
 def _commands(command: Any, path: str = "") -> dict[str, Any]:

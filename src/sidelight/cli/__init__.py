@@ -33,6 +33,7 @@ from sidelight.cli.plan import app as plan
 from sidelight.cli.project import init, run
 from sidelight.cli.serve import app as service
 from sidelight.cli.serve import serve
+from sidelight.cli.studio import studio
 from sidelight.cli.study import app as study
 from sidelight.foundation.terminal import ClosedPipeError, say
 
@@ -75,7 +76,7 @@ def _overview(context: typer.Context) -> None:
 
 _COMMANDS = (
     demo, example, init, run, schema, audit, calibrate, knowledge, advise, collect, estimate, attack, learn,
-    serve, doctor,
+    serve, studio, doctor,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(epilog=epilog(command.__name__))(command)

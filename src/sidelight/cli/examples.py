@@ -49,6 +49,7 @@ EXAMPLES = {
         "sidelight learn people.csv --label diabetes --model tree --draw tree.svg --seed 1",
     ),
     "serve": ("sidelight serve", "sidelight serve inbox --port 9000"),
+    "studio": ("sidelight studio people.csv", "sidelight studio people.csv --no-browser --port 9000"),
     "service": (
         "sidelight service key ada",
         "sidelight service backup sunday.backup --passphrase secret.txt",

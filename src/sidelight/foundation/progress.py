@@ -27,6 +27,16 @@ def track(items: Iterable[T], description: Description, total: int | None = None
 
 
 @contextmanager
+def tracking(tracker: Tracker[T]) -> Iterator[None]:
+    """Let a tracker see every `track` inside: it may show progress, or stop the work by raising."""
+    token = _tracker.set(tracker)
+    try:
+        yield
+    finally:
+        _tracker.reset(token)
+
+
+@contextmanager
 def progress_bars() -> Iterator[None]:
     """Show a bar on standard error for every `track` inside; nothing when that is no terminal."""
     from rich.console import Console
@@ -52,8 +62,5 @@ def progress_bars() -> Iterator[None]:
             finally:  # its figure is part of the result, so that the bar need not stay
                 progress.remove_task(task)
 
-        token = _tracker.set(tracker)
-        try:
+        with tracking(tracker):
             yield
-        finally:
-            _tracker.reset(token)

@@ -52,14 +52,16 @@ def coarsenings(attribute: Attribute, shares: Array) -> Iterator[Coarsening]:
     """
     size = attribute.size
     while (size := (size + 1) // 2) >= _FEWEST:
-        if attribute.kind == "categorical":
-            made = _folded(attribute, shares, size)
-        else:
-            made = _merged(attribute, shares, size)
+        made = coarsened_to(attribute, shares, size)
         if made is not None:
             yield made
         if size == _FEWEST:
             return
+
+
+def coarsened_to(attribute: Attribute, shares: Array, size: int) -> Coarsening | None:
+    """Return an attribute with so many values; None where that is not possible, or nothing would change."""
+    return (_folded if attribute.kind == "categorical" else _merged)(attribute, shares, size)
 
 
 def _folded(attribute: Attribute, shares: Array, size: int) -> Coarsening | None:

@@ -1,0 +1,58 @@
+"""What a project file has decided, as the studio's settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import get_args
+
+from sidelight.foundation.errors import InputError
+from sidelight.plan import AdversaryName
+from sidelight.project.file import CALIBRATE, Project
+from sidelight.studio import messages as said
+from sidelight.studio.document import MENU, Choice, check_adversary
+
+_PRECISION = 0.02
+
+
+def settings_of(project: Project) -> said.Settings:
+    """Return a project's secrets, limits and adversary."""
+    decider = project.protect.decide_by
+    known: tuple[AdversaryName, ...] = get_args(AdversaryName)
+    chosen = next((name for name in known if name == decider), None)
+    if decider is not None and chosen is None:
+        raise InputError(
+            f"{project.file}: nobody is called {decider!r}; `decide_by` is one of {', '.join(known)}."
+        )
+    adversary = said.Adversary(view="guess" if chosen == "guess" else "report", decide_by=chosen)
+    check_adversary(adversary, project.protect.delta)
+    secrets = [
+        said.Secret(name=name, limit=_finite(item.limit), reason=item.reason)
+        for name, item in project.secrets.items()
+    ]
+    return said.Settings(
+        secrets=secrets, limit=_finite(project.protect.limit), adversary=adversary,
+        delta=project.protect.delta, people=project.wanted.people or 0,
+        precision=project.wanted.precision or _PRECISION,
+        purpose=project.purpose,
+    )  # fmt: skip
+
+
+def choices_of(project: Project, names: Iterable[str]) -> dict[str, Choice]:
+    """Return how a project releases attributes; budgets that are to be calibrated start at its first one."""
+    release = project.release
+    choices = {}
+    for name in names:
+        mechanism = release.mechanisms.get(name, release.mechanism)
+        budgets = release.budgets
+        stated = budgets.get(name) if isinstance(budgets, dict) else None if budgets == CALIBRATE else budgets
+        choices[name] = Choice(
+            mechanism=mechanism if mechanism in MENU else "grr", withheld=mechanism == "withheld",
+            epsilon=release.epsilon if stated is None else float(stated),
+        )  # fmt: skip
+    return choices
+
+
+def _finite(limit: float | str | None) -> float | None:
+    """Return a limit; one that is infinite limits nothing."""
+    return None if limit is None or math.isinf(float(limit)) else float(limit)
