@@ -166,7 +166,7 @@ class World:
                     lambda memory, asked=asked: sent_as(asked, course.report(asked, device.record, memory)),
                     now=self.latest,
                 )
-            except sl.InputError as error:  # a backup, or an operator, opened a round that the device has left behind
+            except sl.InputError as error:  # the device has left this round behind
                 if "rounds go forward" not in str(error):
                     raise
                 continue
