@@ -16,7 +16,7 @@ from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import packed
 from sidelight.ledger import Ledger, Limit, OverspentError
 from sidelight.ledger.ledger import first_line
-from sidelight.mechanisms.longitudinal import KeyedMemory, crowd_memos
+from sidelight.mechanisms.longitudinal import KeyedMemory, Memory, crowd_memos
 from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel, PanelMemory
 from sidelight.service.advancing import Advancer
@@ -127,6 +127,31 @@ def test_a_device_pays_for_a_kept_response_once_in_its_epoch() -> None:
     stored = made.course.first.groups[0].randomiser.stored.epsilon
     assert spent == pytest.approx(3 * stored + 5 * made.course.first.groups[1].randomiser.epsilon, abs=1e-7)
     assert spent == pytest.approx(made.epsilon, abs=1e-7)
+
+
+def test_whether_a_device_answers_does_not_depend_on_what_it_froze_for_another() -> None:
+    def task_of(values: tuple[str, str]) -> Task:
+        plan = Plan((Release(sl.categorical("smokes", values), "grr", 30.0, 4, memory="kept"),))
+        return Task(PanelDesign(Panel(plan, epoch=2)), "To see who stops.", "clinic@example.org", 4)
+
+    def answered(made: Task, number: int, code: int) -> int:
+        found = made.course.made(made.id, number, ())
+
+        def make(memory: Memory) -> bytes:
+            return bytes(made.course.report(found, np.array([[code]]), memory).parts[0].values)
+
+        return ledger.reserve(made.course.question(found), make, now=1)[0]
+
+    first, second = task_of(("no", "yes")), task_of(("yes", "other"))
+    for truth in (0, 1):
+        ledger = _device(limit=1e6)
+        assert answered(first, 1, truth) == truth
+        left = ledger.remaining(now=1)[0].left
+        own = 1 - truth  # "yes" comes first there
+        # Frozen for this list too: another value later in the epoch changes nothing; the next has its own.
+        assert [answered(second, n, code) for n, code in ((1, own), (2, 1 - own))] == [own, own]
+        assert answered(second, 3, 1 - own) == 1 - own
+        assert ledger.remaining(now=1)[0].left < left
 
 
 def test_a_panel_that_costs_more_than_is_left_is_not_answered() -> None:
