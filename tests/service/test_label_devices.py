@@ -174,6 +174,24 @@ def test_labeldp_is_refused_by_a_ledger_unless_the_attributes_are_public() -> No
         made.course.question(first_round(made, 1))
 
 
+def test_what_is_sent_without_noise_needs_the_persons_word_and_not_only_the_tasks(tmp_path: Path) -> None:
+    made, ledger, service = label_task(secret="label"), ledger_of("me"), Process(tmp_path)
+    with service.client() as client, sl.Client(service.url, ledger) as device:
+        client.post("/v1/tasks", content=made.document)
+        client.post(f"{path(made)}/open")
+        assert device.offer(made.id).shown == ("work", "region", "age")
+        for public in ((), ("work", "age")):
+            with pytest.raises(
+                sl.InputError, match=r"region.* as they are, without noise; if they are public"
+            ):
+                device.answer(made.id, RECORD, public=public)
+        assert not ledger.answers
+        assert client.get(f"{path(made)}/arrivals").json() == {"people": 0}
+        assert device.answer(made.id, RECORD, public=("work", "region", "age")) == "accepted"
+    service.stop()
+    assert label_task().course.shown(first_round(label_task(), 1)) == ()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

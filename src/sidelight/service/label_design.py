@@ -254,6 +254,11 @@ class LabelDesign(Course):
             )
         return Question(found.task, found.number, (charge_of(protocol, spent),))
 
+    def shown(self, found: Round) -> tuple[str, ...]:
+        """Return the attributes that LabelDP sends as they are: all but the label."""
+        del found
+        return self.schema.names[:-1] if self.settings.protocol == "labeldp" else ()
+
     def report(self, found: Round, codes: AnyCodes, memory: Memory) -> RecordReports:
         """Return one person's report: the cell of a drawn attribute, with the label."""
         del memory
