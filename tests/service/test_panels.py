@@ -23,6 +23,7 @@ from sidelight.service.advancing import Advancer
 from sidelight.service.collector import Collector
 from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import first_round
+from sidelight.service.store import StoredRound
 from sidelight.service.task import Pace, Task, Terms, read_task, task_from
 from sidelight.transport.panel_collection import panel_reports
 
@@ -210,6 +211,37 @@ def test_a_round_ends_after_its_time_if_enough_people_are_there(tmp_path: Path) 
         now[0] = 1099
         assert await advancer.look() == 0
         now[0] = 1100
+        assert await advancer.look() == 2
+
+    with_store(str(tmp_path / "store.db"), work)
+
+
+def test_a_task_that_cannot_go_on_holds_up_no_other_and_says_so_once(tmp_path: Path) -> None:
+    broken, fine = panel_task("kept", smallest_crowd=1), panel_task("epochs", smallest_crowd=1)
+    tasks = [replace(item, pace=Pace(seconds=5)) for item in (broken, fine)]
+
+    async def work(store) -> None:
+        clock, said = [0], []
+        collector = Collector(store, AT_ONCE, lambda: clock[0])
+        advancer = Advancer(collector, lambda event, **about: said.append((event, about)))
+        for made in tasks:
+            await collector.make(made)
+            await collector.open(made.id, 1)
+            found = (await collector.asked(made.id, 1)).round
+            await collector.upload(
+                made.id, 1, found.digest, packed(found.protocol.randomise(people(3)[:, :2], seed=1), 1)
+            )
+
+        async def close_but_one(name: str, number: int) -> StoredRound:
+            if name == tasks[0].id:
+                raise ZeroDivisionError
+            return await close(name, number)
+
+        clock[0], close, collector.close = 100, collector.close, close_but_one
+        assert [await advancer.look() for _ in range(3)] == [2, 0, 0]
+        failed = ("advancing failed", {"task": tasks[0].id, "error": "ZeroDivisionError"})
+        assert said.count(failed) == 1
+        collector.close = close
         assert await advancer.look() == 2
 
     with_store(str(tmp_path / "store.db"), work)
