@@ -63,6 +63,7 @@ async function explain(id, error) {
   if (task.labels?.protocol === "labeldp") lines.push(`Sent as they are, without noise: ${task.labels.attribute.map(({ name }) => name).join(", ")}.`);
   $("promises").replaceChildren(...lines.map((line) => element("li", line)));
   $("questions").replaceChildren(...asked.map((attribute, index) => choices(attribute, index, true)));
+  $("form").querySelector("h2").textContent = "What it asks";
   $("form").querySelector("button").hidden = true;
   $("form").hidden = false;
   const kind = task.labels === undefined ? "a panel, whose devices remember their responses" : "a label collection";
