@@ -29,6 +29,7 @@ from sidelight.service.task import Pace, Task, task_from
 from sidelight.transport.wire import Wire
 
 RECORD = {"work": "farm", "region": "s", "age": "60 or more", "ill": "yes"}
+MANY = [str(i) for i in range(20_000)]
 ALMOST = DecisionTree.start(2).split(0, 0, 0, (np.array([0.1, 0.2]), np.array([0.6, 0.1])), last=False)
 
 
@@ -174,6 +175,24 @@ def test_labeldp_is_refused_by_a_ledger_unless_the_attributes_are_public() -> No
         made.course.question(first_round(made, 1))
 
 
+def test_what_is_sent_without_noise_needs_the_persons_word_and_not_only_the_tasks(tmp_path: Path) -> None:
+    made, ledger, service = label_task(secret="label"), ledger_of("me"), Process(tmp_path)
+    with service.client() as client, sl.Client(service.url, ledger) as device:
+        client.post("/v1/tasks", content=made.document)
+        client.post(f"{path(made)}/open")
+        assert device.offer(made.id).shown == ("work", "region", "age")
+        for public in ((), ("work", "age")):
+            with pytest.raises(
+                sl.InputError, match=r"region.* as they are, without noise; if they are public"
+            ):
+                device.answer(made.id, RECORD, public=public)
+        assert not ledger.answers
+        assert client.get(f"{path(made)}/arrivals").json() == {"people": 0}
+        assert device.answer(made.id, RECORD, public=("work", "region", "age")) == "accepted"
+    service.stop()
+    assert label_task().course.shown(first_round(label_task(), 1)) == ()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -186,6 +205,20 @@ def test_labeldp_is_refused_by_a_ledger_unless_the_attributes_are_public() -> No
         ({"attribute": []}, "at least one attribute"),
         ({"label": {"name": "ill", "kind": "categorical", "values": ["no"]}}, "one value"),
         ({"label": {"name": "work", "kind": "categorical", "values": ["a", "b"]}}, "work"),
+        ({"omega": [{"curve": [1.0], "source": "x", "confidence": 7.0}]}, "confidence"),
+        ({"omega": [{"curve": [1.0], "source": "x" * 1001, "confidence": None}]}, "source"),
+        (
+            {"label": {"name": "ill", "kind": "categorical", "values": MANY}},
+            "cells of a question; merge values[.]",
+        ),
+        (
+            {
+                "label": {"name": "ill", "kind": "categorical", "values": MANY[:6000]},
+                "model": "tree",
+                "depth": 2,
+            },
+            "at up to 3 places of a tree of depth 2: .* or grow less deep",
+        ),
         ({"depth": 0}, "depth"),
         ({"k": 900}, "k"),
         ({"secret": "attributes"}, "label is public"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from browser import PHONE, WIDE, browser_fixture, complaints, show
 from conftest import AT_MOST
-from service_cases import people, sent, task
+from service_cases import SCHEMA, people, sent, task
 from service_http import body, path
 from service_labels import ill_people, label_task, packed, panel_task
 from service_process import Process
+from sidelight.protocols import make_protocol
 from sidelight.service.task import Pace
 from sidelight.transport.wire import Wire
 
@@ -59,7 +61,7 @@ def test_a_questionnaire_sends_one_report_and_never_the_truth(
 ) -> None:
     show(browser, f"{service.url}/t/{MADE.id}", PHONE)
     assert browser.find_element(By.ID, "purpose").text == "To plan the canteen."
-    assert "at most" in browser.find_element(By.ID, "promises").text
+    assert "at most 89 % sure" in browser.find_element(By.ID, "promises").text
     for code in ("q0-1", "q1-2"):
         browser.find_element(By.CSS_SELECTOR, f"label[for={code}]").click()
     browser.find_element(By.CSS_SELECTOR, "#form button").click()
@@ -171,7 +173,8 @@ def test_an_operator_follows_a_tree_and_a_panel(
         shown = browser.find_element(By.ID, "tasks").text
         assert "After this round the tree has" in shown
         assert "Over time" in shown
-        assert "1 more rounds are drafts" in shown  # of the tree: its second is the next one
+        assert shown.count("sidelight.Client answers it, no browser can") == 2
+        assert "1 more round is a draft" in shown  # of the tree: its second is the next one
         browser.save_screenshot(str(tmp_path / "courses.png"))
         # The last report closes the first round, and the service opens the second by itself.
         digest = client.get(f"/v1/tasks/{tree.id}/state").json()["rounds"][0]["digest"]
@@ -185,11 +188,28 @@ def test_an_operator_follows_a_tree_and_a_panel(
     assert complaints(browser) == []
 
 
-@pytest.mark.parametrize("kind", ["labels", "panel"])
+def test_a_large_budget_is_not_rounded_to_certainty_nor_below_the_truth(
+    service: Process, browser: webdriver.Chrome
+) -> None:
+    with service.client() as client:
+        for budget, said in ((6.2, "at most 99.8 % sure"), (9.5, "at most 99.993 % sure")):
+            made = replace(MADE, design=make_protocol("spl", SCHEMA, budget))
+            client.post("/v1/tasks", content=made.document)
+            client.post(f"{path(made)}/open")
+            show(browser, f"{service.url}/t/{made.id}", PHONE)
+            assert said in browser.find_element(By.ID, "promises").text
+
+
+@pytest.mark.parametrize("kind", ["labels", "public", "panel"])
 def test_a_questionnaire_says_plainly_what_it_cannot_answer(
     service: Process, browser: webdriver.Chrome, tmp_path: Path, kind: str
 ) -> None:
-    made = label_task("tree", depth=2) if kind == "labels" else panel_task(2)
+    kinds = {
+        "labels": label_task("tree", depth=2),
+        "public": label_task(secret="label"),
+        "panel": panel_task(2),
+    }
+    made = kinds[kind]
     with service.client() as client:
         client.post("/v1/tasks", content=made.document)
         client.post(f"{path(made)}/open")
@@ -199,6 +219,7 @@ def test_a_questionnaire_says_plainly_what_it_cannot_answer(
         for attribute in made.course.schema:
             assert attribute.name in shown
             assert attribute.values[0] in shown
+        assert ("Sent as they are, without noise: work, region, age." in shown) == (kind == "public")
         browser.save_screenshot(str(tmp_path / f"{kind}.png"))
         assert [item for item in exchanged(browser) if item["method"] != "GET"] == []
         assert client.get(f"{path(made)}/arrivals").json() == {"people": 0}

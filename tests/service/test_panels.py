@@ -16,13 +16,14 @@ from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import packed
 from sidelight.ledger import Ledger, Limit, OverspentError
 from sidelight.ledger.ledger import first_line
-from sidelight.mechanisms.longitudinal import KeyedMemory, crowd_memos
+from sidelight.mechanisms.longitudinal import KeyedMemory, Memory, crowd_memos
 from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel, PanelMemory
 from sidelight.service.advancing import Advancer
 from sidelight.service.collector import Collector
 from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import first_round
+from sidelight.service.store import StoredRound
 from sidelight.service.task import Pace, Task, Terms, read_task, task_from
 from sidelight.transport.panel_collection import panel_reports
 
@@ -129,6 +130,31 @@ def test_a_device_pays_for_a_kept_response_once_in_its_epoch() -> None:
     assert spent == pytest.approx(made.epsilon, abs=1e-7)
 
 
+def test_whether_a_device_answers_does_not_depend_on_what_it_froze_for_another() -> None:
+    def task_of(values: tuple[str, str]) -> Task:
+        plan = Plan((Release(sl.categorical("smokes", values), "grr", 30.0, 4, memory="kept"),))
+        return Task(PanelDesign(Panel(plan, epoch=2)), "To see who stops.", "clinic@example.org", 4)
+
+    def answered(made: Task, number: int, code: int) -> int:
+        found = made.course.made(made.id, number, ())
+
+        def make(memory: Memory) -> bytes:
+            return bytes(made.course.report(found, np.array([[code]]), memory).parts[0].values)
+
+        return ledger.reserve(made.course.question(found), make, now=1)[0]
+
+    first, second = task_of(("no", "yes")), task_of(("yes", "other"))
+    for truth in (0, 1):
+        ledger = _device(limit=1e6)
+        assert answered(first, 1, truth) == truth
+        left = ledger.remaining(now=1)[0].left
+        own = 1 - truth  # "yes" comes first there
+        # Frozen for this list too: another value later in the epoch changes nothing; the next has its own.
+        assert [answered(second, n, code) for n, code in ((1, own), (2, 1 - own))] == [own, own]
+        assert answered(second, 3, 1 - own) == 1 - own
+        assert ledger.remaining(now=1)[0].left < left
+
+
 def test_a_panel_that_costs_more_than_is_left_is_not_answered() -> None:
     made = panel_task("kept")
     ledger = _device(limit=1.0)
@@ -185,6 +211,37 @@ def test_a_round_ends_after_its_time_if_enough_people_are_there(tmp_path: Path) 
         now[0] = 1099
         assert await advancer.look() == 0
         now[0] = 1100
+        assert await advancer.look() == 2
+
+    with_store(str(tmp_path / "store.db"), work)
+
+
+def test_a_task_that_cannot_go_on_holds_up_no_other_and_says_so_once(tmp_path: Path) -> None:
+    broken, fine = panel_task("kept", smallest_crowd=1), panel_task("epochs", smallest_crowd=1)
+    tasks = [replace(item, pace=Pace(seconds=5)) for item in (broken, fine)]
+
+    async def work(store) -> None:
+        clock, said = [0], []
+        collector = Collector(store, AT_ONCE, lambda: clock[0])
+        advancer = Advancer(collector, lambda event, **about: said.append((event, about)))
+        for made in tasks:
+            await collector.make(made)
+            await collector.open(made.id, 1)
+            found = (await collector.asked(made.id, 1)).round
+            await collector.upload(
+                made.id, 1, found.digest, packed(found.protocol.randomise(people(3)[:, :2], seed=1), 1)
+            )
+
+        async def close_but_one(name: str, number: int) -> StoredRound:
+            if name == tasks[0].id:
+                raise ZeroDivisionError
+            return await close(name, number)
+
+        clock[0], close, collector.close = 100, collector.close, close_but_one
+        assert [await advancer.look() for _ in range(3)] == [2, 0, 0]
+        failed = ("advancing failed", {"task": tasks[0].id, "error": "ZeroDivisionError"})
+        assert said.count(failed) == 1
+        collector.close = close
         assert await advancer.look() == 2
 
     with_store(str(tmp_path / "store.db"), work)

@@ -48,7 +48,7 @@ from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
 from sidelight.service.results import model
 from sidelight.service.rounds import read_round
-from sidelight.service.sql import Session
+from sidelight.service.session import Session
 from sidelight.service.sqlite import SqliteStore
 from sidelight.service.task import Pace, Task, Terms
 from sidelight.service.uploads import _from_json as parsed

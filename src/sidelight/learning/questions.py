@@ -46,7 +46,7 @@ class Question:
         """The number of cells."""
         return prod(self.shape)
 
-    @property
+    @cached_property
     def full(self) -> tuple[int, ...]:
         """The attributes that are asked in full."""
         parts = zip(self.attributes, self.classes, strict=True)

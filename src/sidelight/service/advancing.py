@@ -28,6 +28,7 @@ class Advancer:
         self._collector, self._log = collector, log
         self._over: set[str] = set()
         self._opened: dict[int, int] = {}
+        self._failed: dict[str, str] = {}
 
     async def look(self) -> int:
         """Take every step that is due, and return how many there were."""
@@ -40,9 +41,16 @@ class Advancer:
                 async for number, state in self._steps(task):
                     self._log(f"round {state}", task=name, round=number)
                     taken += 1
-            except SidelightError as error:  # what is due is still due at the next look
-                self._log("advancing failed", task=name, error=type(error).__name__)
+                self._failed.pop(name, None)
+            except Exception as error:  # noqa: BLE001 - one task holds up no other; it is due at the next look
+                self._fail(name, type(error).__name__)
         return taken
+
+    def _fail(self, name: str, error: str) -> None:
+        """Say why a task does not go on: once, and not every second."""
+        if self._failed.get(name) != error:
+            self._log("advancing failed", task=name, error=error)
+        self._failed[name] = error
 
     async def _steps(self, task: Task) -> AsyncIterator[tuple[int, str]]:
         """Take the steps of one task that are due."""
@@ -58,10 +66,8 @@ class Advancer:
                     return
                 try:
                     await self._collector.open(task.id, found.number)
-                except (
-                    NotShownError
-                ):  # closed by hand before the smallest crowd was there: nothing can follow
-                    break
+                except NotShownError:
+                    break  # closed by hand before the smallest crowd was there: nothing can follow
                 yield found.number, "open"
                 return
         self._over.add(task.id)

@@ -209,7 +209,9 @@ def _add_tasks(app: FastAPI, collector: Collector, limits: Limits, only: Sequenc
     @app.post("/v1/tasks", tags=["operators"], dependencies=only, status_code=201, openapi_extra=TASK_BODY)
     async def make_task(request: Request) -> Response:
         """Make a task; the same one twice is made once."""
-        made = task_from(parsed_document(await read_body(request, limits.body), "the task"))
+        body = await read_body(request, limits.body)
+        # A large design takes a while to be worked out; uploads go on.
+        made = await asyncio.to_thread(lambda: task_from(parsed_document(body, "the task")))
         is_new = await collector.make(made, request.state.operator)
         if is_new:
             log_event("task made", task=made.id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
@@ -50,6 +50,11 @@ class Offer:
     task: Task
     round: Round | None
     question: Question | None
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The attributes that would be sent as they are, beside what the ledger is charged."""
+        return () if self.round is None else self.task.course.shown(self.round)
 
 
 class _RoundData(Strict):
@@ -113,10 +118,19 @@ class Client:
         self.ledger.check(question)
         return Offer(task, found, question)
 
-    def answer(self, name: str, record: Mapping[str, str | int], token: str | None = None) -> str | None:
+    def answer(
+        self,
+        name: str,
+        record: Mapping[str, str | int],
+        token: str | None = None,
+        *,
+        public: Collection[str] = (),
+    ) -> str | None:
         """Answer the open round of a task with a person's record: the label or the code of each attribute.
 
-        A task that asks for one-time tokens needs a `token`.
+        A task that asks for one-time tokens needs a `token`. What a task sends without noise is sent only if
+        you say that it is `public`, attribute by attribute: no budget bounds it, and that it is public is
+        otherwise only what the task's author says.
 
         Returns the server's word for the report, such as "accepted" or "closed"; None where no round is open
         in which this device takes part. A round that has been answered is not answered again. An OSError
@@ -125,6 +139,11 @@ class Client:
         offer = self.offer(name)
         if offer.round is None or offer.question is None:
             return None
+        if secret := [item for item in offer.shown if item not in set(public)]:
+            raise InputError(
+                f"the task sends {', '.join(secret)} as they are, without noise; if they are public, say so: "
+                f"answer(..., public={list(offer.shown)})."
+            )
         found, course = offer.round, offer.task.course
         codes = record_codes(course.asked(found), record)
         self.ledger.answer(

@@ -112,6 +112,11 @@ class Course(Design):
         """Return what a round's answer is charged with."""
         return record_question(found.task, found.number, found.protocol)
 
+    def shown(self, found: Round) -> tuple[str, ...]:
+        """Return which attributes a report sends as they are, beside what its question is charged."""
+        del found
+        return ()
+
     def report(self, found: Round, codes: AnyCodes, memory: Memory) -> RecordReports:
         """Return one person's report of a round, from codes of what is asked and the device's memory."""
         del memory

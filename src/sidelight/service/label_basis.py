@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.strict import Strict
 from sidelight.labels import Omega
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
+
+MOST_SOURCE = 1000
+"""How long the words may be that say where a belief comes from."""
 
 
 class OmegaFile(Strict):
@@ -22,6 +26,12 @@ class OmegaFile(Strict):
 
     def made(self) -> Omega:
         """Return the belief."""
+        if len(self.source) > MOST_SOURCE:
+            raise InputError(
+                f"`source` of an omega has at most {MOST_SOURCE} characters, got {len(self.source)}."
+            )
+        if self.confidence is not None and not 0 <= self.confidence <= 1:
+            raise invalid("confidence", "between 0 and 1", self.confidence)
         return Omega(np.array(self.curve, dtype=np.float64), self.source, self.confidence)
 
 

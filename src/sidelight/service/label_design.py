@@ -24,6 +24,7 @@ from sidelight.learning.decision_tree import DecisionTree
 from sidelight.learning.tree_rounds import Round as Asked
 from sidelight.learning.tree_rounds import TreeSettings
 from sidelight.ledger import Question
+from sidelight.mechanisms.exact import LARGEST_SIZE
 from sidelight.mechanisms.longitudinal import Memory
 from sidelight.protocols.files import AttributeFile, attribute_data, attribute_from
 from sidelight.protocols.protocol import Protocol
@@ -80,7 +81,24 @@ class LabelDesign(Course):
         if settings.protocol == "khr" and isinstance(settings.omega, str) and settings.omega != "learnt":
             wanted = "a number, one omega for each attribute, or 'learnt': nobody knows the records here"
             raise invalid("omega", wanted, settings.omega)
+        self._check_pairs()
         _ = self.tree, self.first
+
+    def _check_pairs(self) -> None:
+        """Raise unless every round can be asked, however the tree grows, before anyone answers the first."""
+        *attributes, label = self.schema.attributes
+        largest = max(attributes, key=lambda attribute: attribute.size)
+        deepest = 1
+        if self.kind == "tree" and self.tree.depth > 1:  # its open nodes, and all others as one
+            sizes = math.prod(attribute.size for attribute in attributes)
+            deepest = min(2 ** (self.tree.depth - 1), sizes) + 1
+        if deepest * largest.size * label.size > LARGEST_SIZE:
+            nodes = f", at up to {deepest} places of a tree of depth {self.depth}" if deepest > 1 else ""
+            way = "merge values, or grow less deep" if nodes else "merge values"
+            raise InputError(
+                f"{largest.name!r} has {largest.size} values and {label.name!r} {label.size}{nodes}: more "
+                f"than {LARGEST_SIZE} cells of a question; {way}."
+            )
 
     @cached_property
     def tree(self) -> TreeSettings:
@@ -253,6 +271,11 @@ class LabelDesign(Course):
                 "A task says secret = 'label' where they are public anyway."
             )
         return Question(found.task, found.number, (charge_of(protocol, spent),))
+
+    def shown(self, found: Round) -> tuple[str, ...]:
+        """Return the attributes that LabelDP sends as they are: all but the label."""
+        del found
+        return self.schema.names[:-1] if self.settings.protocol == "labeldp" else ()
 
     def report(self, found: Round, codes: AnyCodes, memory: Memory) -> RecordReports:
         """Return one person's report: the cell of a drawn attribute, with the label."""

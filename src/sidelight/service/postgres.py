@@ -15,7 +15,8 @@ import asyncpg
 from sidelight.foundation.errors import InputError
 from sidelight.service.errors import StoreError
 from sidelight.service.migrating import BASE, LOCK, migration
-from sidelight.service.sql import Row, Session, SqlStore
+from sidelight.service.session import Row, Session
+from sidelight.service.sql import SqlStore
 from sidelight.service.store import ID_BYTES
 
 MOST_CONNECTIONS = 8

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import secrets
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
-from sidelight.service.errors import ConflictError, NotFoundError
-from sidelight.service.store import AddUp, Decide, Outcome, Step, Store, StoredRound, Submission
+from sidelight.service.errors import ConflictError
+from sidelight.service.session import Row, Session
+from sidelight.service.sql_rounds import (
+    ROUND,
+    append_change,
+    apply_step,
+    lock_task,
+    locked_round,
+    stored_round,
+    summed_row,
+)
+from sidelight.service.store import AddUp, Decide, Outcome, Store, StoredRound, Submission
 from sidelight.service.tally import add_rows, row_bytes, row_from
 from sidelight.service.task import Terms
-from sidelight.service.trail import Change, Entry, next_entry
+from sidelight.service.trail import Change, Entry
 
 TABLES = {
     "tasks": "place, id, document",
-    "rounds": "key, task, number, state, document, digest, sums, published, published_digest, is_retired",
+    "rounds": ROUND,
     "trail": "task, number, body, digest",
     "sums": "round, shard, people, cells",
     "ids": "round, id",
@@ -27,60 +37,6 @@ TABLES = {
     "keys": "name, hash",
 }
 """What is kept, in the order in which it can be written again."""
-_ROUND = TABLES["rounds"]
-Row = Sequence[Any]
-T = TypeVar("T")
-
-
-class Session(ABC):
-    """One transaction. SQL is written for PostgreSQL, with $1 for the first argument."""
-
-    shared: ClassVar[str] = ""
-    """What a SELECT ends with that keeps a round as it is, others doing the same."""
-    alone: ClassVar[str] = ""
-    """What a SELECT ends with that keeps all others away."""
-
-    @abstractmethod
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        """Run one statement and return its rows."""
-
-    @abstractmethod
-    async def many(self, sql: str, rows: Sequence[Row]) -> None:
-        """Run one statement for each row."""
-
-    @abstractmethod
-    async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
-        """Add ids to a round; False if some were there, and then the transaction must not be committed."""
-
-    @abstractmethod
-    async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Add those ids to a round that are not there, and return those that were."""
-
-    @abstractmethod
-    async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Return which ids a round has."""
-
-    @abstractmethod
-    async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
-        """Remove ids that this transaction added."""
-
-    @abstractmethod
-    async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
-        """Remove the hashes of tokens, and return those that were there."""
-
-    async def run(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
-        """Do what awaits nothing but this transaction; a store may have a quicker way than step by step."""
-        return await work(self)
-
-    async def prepare_round(self, key: int) -> None:  # noqa: B027 - not all need it
-        """Make room for a round's ids."""
-
-    async def drop_round(self, key: int) -> None:
-        """Remove all of a round's ids."""
-        await self.fetch("DELETE FROM ids WHERE round = $1", key)
-
-    async def after_load(self) -> None:  # noqa: B027 - not all need it
-        """Let new rounds have keys after those that were loaded."""
 
 
 class SqlStore(Store):
@@ -110,7 +66,7 @@ class SqlStore(Store):
                 await session.many(
                     "INSERT INTO rounds (task, number, state, is_retired) VALUES ($1, $2, $3, $4)", drafts
                 )
-                await _append(session, task, time, Change("made", {"task": task}, by))
+                await append_change(session, task, time, Change("made", {"task": task}, by))
             return bool(made)
 
     async def task(self, task: str) -> bytes | None:
@@ -127,26 +83,26 @@ class SqlStore(Store):
     async def rounds(self, task: str) -> list[StoredRound]:
         """Return the rounds of a task."""
         async with self.session() as session:
-            rows = await session.fetch(f"SELECT {_ROUND} FROM rounds WHERE task = $1 ORDER BY number", task)
-        return [_stored(row) for row in rows]
+            rows = await session.fetch(f"SELECT {ROUND} FROM rounds WHERE task = $1 ORDER BY number", task)
+        return [stored_round(row) for row in rows]
 
     async def change(self, task: str, number: int, time: int, decide: Decide) -> StoredRound:
         """Change a round, see `Store.change`."""
         async with self.session() as session:
-            await _lock_task(session, task)
-            before = await _locked(session, task, number)
-            step = decide(before, await _row(session, before.key))
+            await lock_task(session, task)
+            before = await locked_round(session, task, number)
+            step = decide(before, await summed_row(session, before.key))
             if step is None:
                 return before
-            await _apply(session, before, step, self.shards)
-            await _append(session, task, time, step.change)
-            return await _locked(session, task, number)
+            await apply_step(session, before, step, self.shards)
+            await append_change(session, task, time, step.change)
+            return await locked_round(session, task, number)
 
     async def retire(self, task: str, number: int, time: int) -> None:
         """Drop a round, see `Store.retire`."""
         async with self.session() as session:
-            await _lock_task(session, task)
-            before = await _locked(session, task, number)
+            await lock_task(session, task)
+            before = await locked_round(session, task, number)
             if before.is_retired:
                 return
             if before.state != "published":
@@ -155,7 +111,7 @@ class SqlStore(Store):
             await session.drop_round(before.key)
             for table in ("sums", "reports", "tokens"):
                 await session.fetch(f"DELETE FROM {table} WHERE round = $1", before.key)
-            await _append(session, task, time, Change("retired", {"round": number}))
+            await append_change(session, task, time, Change("retired", {"round": number}))
 
     async def accept(
         self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
@@ -173,21 +129,21 @@ class SqlStore(Store):
     async def sums(self, key: int) -> Whole | None:
         """Return a round's row, see `Store.sums`."""
         async with self.session() as session:
-            return await _row(session, key)
+            return await summed_row(session, key)
 
     async def add_tokens(
         self, task: str, number: int, hashes: Sequence[bytes], time: int, by: str = ""
     ) -> None:
         """Keep the hashes of tokens, see `Store.add_tokens`."""
         async with self.session() as session:
-            await _lock_task(session, task)
-            found = await _locked(session, task, number)
+            await lock_task(session, task)
+            found = await locked_round(session, task, number)
             if found.state in ("closed", "published"):
                 raise ConflictError(f"round {number} is {found.state}; it needs no more tokens.")
             rows = [(found.key, item) for item in hashes]
             await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", rows)
             said = {"round": number, "count": len(hashes)}
-            await _append(session, task, time, Change("tokens", said, by))
+            await append_change(session, task, time, Change("tokens", said, by))
 
     async def reports(self, key: int, step: int = 10_000) -> AsyncIterator[list[bytes]]:
         """Return the kept reports, see `Store.reports`."""
@@ -260,7 +216,7 @@ class SqlStore(Store):
                 await session.many(f"INSERT INTO {table} ({TABLES[table]}) VALUES ({marks})", chunk)
                 tasks += [row[1] for row in chunk] if table == "tasks" else []
             for task in tasks:
-                await _append(session, task, time, Change("restored"))
+                await append_change(session, task, time, Change("restored"))
             await _spread(session, self.shards)
             await session.after_load()
 
@@ -371,58 +327,3 @@ async def _pay(
         if token not in left:
             outcomes[place] = "bad token"
         left.discard(token or b"")
-
-
-async def _apply(session: Session, before: StoredRound, step: Step, shards: int) -> None:
-    names = ["state", *step.values]
-    marks = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, start=2))
-    await session.fetch(
-        f"UPDATE rounds SET {marks} WHERE key = $1", before.key, step.state, *step.values.values()
-    )
-    if step.cells:
-        await session.prepare_round(before.key)
-        empty = bytes(8 * step.cells)
-        rows = [(before.key, shard, 0, empty) for shard in range(shards)]
-        await session.many("INSERT INTO sums (round, shard, people, cells) VALUES ($1, $2, $3, $4)", rows)
-
-
-async def _lock_task(session: Session, task: str) -> None:
-    """Keep others from changing the task: its trail has one end."""
-    if not await session.fetch(f"SELECT id FROM tasks WHERE id = $1{session.alone}", task):
-        raise NotFoundError(f"there is no task {task}.")
-
-
-async def _locked(session: Session, task: str, number: int) -> StoredRound:
-    sql = f"SELECT {_ROUND} FROM rounds WHERE task = $1 AND number = $2{session.alone}"
-    rows = await session.fetch(sql, task, number)
-    if not rows:
-        raise NotFoundError(f"the task {task} has no round {number}.")
-    return _stored(rows[0])
-
-
-def _stored(row: Row) -> StoredRound:
-    key, task, number, state, document, digest, sums, published, published_digest, is_retired = row
-    return StoredRound(
-        key, task, number, state, None if document is None else bytes(document), sums,
-        None if published is None else bytes(published), (digest, published_digest), bool(is_retired),
-    )  # fmt: skip
-
-
-async def _row(session: Session, key: int) -> Whole | None:
-    total: Whole | None = None
-    for (cells,) in await session.fetch("SELECT cells FROM sums WHERE round = $1 ORDER BY shard", key):
-        part = row_from(cells)
-        total = part if total is None else add_rows(total, part)
-    return total
-
-
-async def _append(session: Session, task: str, time: int, change: Change) -> None:
-    rows = await session.fetch(
-        "SELECT number, body, digest FROM trail WHERE task = $1 ORDER BY number DESC LIMIT 1", task
-    )
-    last = Entry(rows[0][0], bytes(rows[0][1]), bytes(rows[0][2])) if rows else None
-    entry = next_entry(last, time, change)
-    await session.fetch(
-        "INSERT INTO trail (task, number, body, digest) VALUES ($1, $2, $3, $4)",
-        task, entry.number, entry.body, entry.digest,
-    )  # fmt: skip

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 from sidelight.foundation.errors import InputError
 from sidelight.service.errors import StoreError
 from sidelight.service.migrating import BASE, migration
-from sidelight.service.sql import Row, Session, SqlStore
+from sidelight.service.session import Row, Session
+from sidelight.service.sql import SqlStore
 from sidelight.service.store import ID_BYTES
 
 T = TypeVar("T")

@@ -94,10 +94,22 @@ class Device:
         code = self._code(value)
         epoch = self.epoch_of(number)
         if not self.follow_changes:
-            code = self.attribute.code(
-                self.memory.held(self.attribute.name, epoch, self.attribute.values[code])
-            )
+            code = self.attribute.code(self._held(epoch, self.attribute.values[code]))
         return recalled(self.stored, self.attribute, self.memory, epoch, code)
+
+    def _held(self, epoch: str, label: str) -> str:
+        """Return the value that holds in an epoch, one of this attribute's.
+
+        Another asker may have listed other values under the same name. If the one that was frozen for them
+        is none of these, to refuse would tell an asker who chose the lists that it is not, for no budget. So
+        these values are frozen by themselves; their memos have a channel, hence a charge, of their own.
+        """
+        name = self.attribute.name
+        held = self.memory.held(name, epoch, label)
+        if held in self.attribute.values:
+            return held
+        # Epochs are numbers, so that no asker can name an attribute or an epoch that is frozen here.
+        return self.memory.held(name, f"{epoch} {meaning(self.attribute)}", label)
 
     def report(self, value: int | str, number: int = 0, *, seed: int | None = None) -> Reports:
         """Return the report of round `number`: one row; its noise is secure unless a seed is given.

@@ -5,7 +5,13 @@ const LIMIT = 5; // what this browser gives away in a year, over all who ask fro
 const PERSON = "sidelight device";
 const $ = (id) => document.getElementById(id);
 const say = (text) => { $("status").textContent = text; };
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+/** How sure somebody can be at most, for odds of `factor` to 1: rounded up, and never to certainty. */
+function atMost(factor) {
+  const unsure = 100 / (1 + factor);
+  const digits = Math.max(0, Math.ceil(-Math.log10(unsure)));
+  if (digits > 6) return "practically 100 %";
+  return `${(100 - Math.floor(unsure * 10 ** digits) / 10 ** digits).toFixed(digits)} %`;
+}
 
 /** The device's own random name, which never leaves it: it decides in which of two phases it takes part. */
 function person() {
@@ -32,11 +38,10 @@ function describe(task) {
 
 function promise(round, task, left) {
   const { epsilon } = round.protocol;
-  const sure = Math.exp(epsilon) / (1 + Math.exp(epsilon));
   const { smallestCrowd, retentionDays, keepsReports } = task.terms;
   const lines = [
     `Between any two sets of answers, your report shifts the odds by a factor of at most ${Math.exp(epsilon).toFixed(2)} ` +
-      `(a budget of ${epsilon.toFixed(3)}): who held two for equally likely is at most ${percent(sure)} sure afterwards.`,
+      `(a budget of ${epsilon.toFixed(3)}): who held two for equally likely is at most ${atMost(Math.exp(epsilon))} sure afterwards.`,
     `Figures of fewer than ${smallestCrowd} people are shown to nobody.`,
     keepsReports ? "The reports themselves are kept." : "Reports are added up and not kept.",
     retentionDays === null ? "Sums are kept without an end." : `Sums are dropped ${retentionDays} days after publication.`,
@@ -49,12 +54,16 @@ function promise(round, task, left) {
 async function explain(id, error) {
   const answer = await fetch(`/v1/tasks/${id}`, { credentials: "omit" });
   const task = answer.ok ? await answer.json() : {};
-  const asked = task.labels === undefined ? task.panel?.plan.release.map((item) => ({ ...item, name: item.attribute })) : [...task.labels.attribute, task.labels.label];
+  const released = task.panel?.plan.release.filter(({ mechanism }) => mechanism !== "withheld");
+  const asked = task.labels === undefined ? released?.map((item) => ({ ...item, name: item.attribute })) : [...task.labels.attribute, task.labels.label];
   if (asked === undefined) throw error;
   describe({ ...task, id });
   const last = task.labels === undefined ? "" : ` A model of ${task.labels.label.name} is learnt from the others.`;
-  $("promises").replaceChildren(element("li", `It asks for ${asked.map(({ name }) => name).join(", ")}.${last}`));
+  const lines = [`It asks for ${asked.map(({ name }) => name).join(", ")}.${last}`];
+  if (task.labels?.protocol === "labeldp") lines.push(`Sent as they are, without noise: ${task.labels.attribute.map(({ name }) => name).join(", ")}.`);
+  $("promises").replaceChildren(...lines.map((line) => element("li", line)));
   $("questions").replaceChildren(...asked.map((attribute, index) => choices(attribute, index, true)));
+  $("form").querySelector("h2").textContent = "What it asks";
   $("form").querySelector("button").hidden = true;
   $("form").hidden = false;
   const kind = task.labels === undefined ? "a panel, whose devices remember their responses" : "a label collection";

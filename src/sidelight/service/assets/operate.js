@@ -161,10 +161,12 @@ async function taskOf(id) {
   if (!documents.has(id)) documents.set(id, await call(`/v1/tasks/${id}`));
   const [task, state] = [documents.get(id), await call(`/v1/tasks/${id}/state`)];
   const made = element("article", null);
-  made.append(element("h2", task.purpose), element("p", id, { class: "small" }), element("a", "The questionnaire", { href: `/t/${id}` }));
+  const page = task.labels === undefined && task.panel === undefined ? "The questionnaire" : "What is asked; sidelight.Client answers it, no browser can";
+  made.append(element("h2", task.purpose), element("p", id, { class: "small" }), element("a", page, { href: `/t/${id}` }));
   const shown = shownRounds(state.rounds);
   made.append(...(await Promise.all(shown.map((found) => roundOf(id, found, task.terms.smallest_crowd, task.labels !== undefined)))));
-  if (shown.length < state.rounds.length) made.append(element("p", `${state.rounds.length - shown.length} more rounds are drafts.`, { class: "small" }));
+  const more = state.rounds.length - shown.length;
+  if (more > 0) made.append(element("p", more === 1 ? "1 more round is a draft." : `${more} more rounds are drafts.`, { class: "small" }));
   const marks = shown.map(({ round }) => drawn.get(`/v1/tasks/${id}/rounds/${round}`)?.mark).join(", ");
   if (task.panel !== undefined && shown.some((found) => found.state !== "draft")) made.append(await keptOr(`${id} over time`, marks, () => overTime(id)));
   if (task.labels !== undefined && state.rounds.every((found) => ["closed", "published"].includes(found.state))) made.append(modelButton(id));
