@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -17,6 +18,7 @@ from bench.timing import DATA, Row, best_of, show
 
 ROWS, COLUMNS = 200_000, 60
 FEW = 32
+NUMBERS = ("BIGINT", "INTEGER", "DOUBLE", "FLOAT", "SMALLINT", "TINYINT", "UTINYINT", "USMALLINT")
 MOST = 3.0
 """Ours may take so many times what DuckDB takes for a text file."""
 
@@ -27,10 +29,7 @@ def main() -> None:
         folder = Path(name)
         tables = {"adult": DATA / "adult.parquet", f"{ROWS:,} x {COLUMNS}": _made(folder / "made.parquet")}
         rows = [row for step, path in tables.items() if path.exists() for row in _rows(step, path, folder)]
-    show(
-        "reading: types, distinct values, quantiles and counts (peer: DuckDB, SUMMARIZE; numpy: pandas)",
-        rows,
-    )
+    show("reading: types, distinct values, bins and counts (peer: DuckDB; numpy: pandas)", rows)
 
 
 def _made(path: Path) -> Path:
@@ -56,7 +55,7 @@ def _rows(step: str, parquet: Path, folder: Path) -> list[Row]:
     rows = []
     for kind, path, reader in (("CSV", text, pd.read_csv), ("Parquet", parquet, pd.read_parquet)):
         plain = best_of(lambda reader=reader, path=path: _looked_at(reader(path)))
-        rows.append(Row(f"{step}, {kind}", _summarised(kind, path), plain, _read(path)))
+        rows.append(Row(f"{step}, {kind}", _counted(kind, path), plain, _read(path)))
         share = rows[-1].ours / _stored(kind, path)
         kept = "kept" if share <= MOST or kind != "CSV" else "MISSED"
         print(f"{step}, {kind}: {share:.2f} x DuckDB's time to load it, at most {MOST:g} wanted: {kept}")
@@ -81,15 +80,30 @@ def _stored(kind: str, path: Path) -> float:
     return best_of(lambda: duckdb.connect().execute(f"CREATE TABLE t AS FROM read_{kind.lower()}('{path}')"))
 
 
-def _summarised(kind: str, path: Path) -> float:
-    """Seconds of DuckDB for loading it, and for all columns' distinct values, quantiles and means."""
+def _counted(kind: str, path: Path) -> float:
+    """Seconds of DuckDB for loading it and for what `_looked_at` does, in as few queries as it takes."""
 
     def work() -> None:
         connection = duckdb.connect()
         connection.execute(f"CREATE TABLE t AS FROM read_{kind.lower()}('{path}')")
-        connection.execute("SUMMARIZE t").fetchall()
+        columns = [(f'"{name}"', kind) for name, kind, *_ in connection.execute("DESCRIBE t").fetchall()]
+        distinct = _asked(connection, [f"count(DISTINCT {name})" for name, _ in columns])
+        found = zip(columns, distinct, strict=True)
+        wide = [name for (name, kind), count in found if count > FEW and kind in NUMBERS]
+        shares = [share / 10 for share in range(1, 10)]
+        edges = _asked(connection, [f"quantile_cont({name}, {shares})" for name in wide])
+        bins = zip(wide, edges, strict=True)
+        _asked(connection, [f"count(*) FILTER ({name} < {at})" for name, every in bins for at in every])
+        for name, _ in columns:
+            if name not in wide:
+                connection.execute(f"SELECT {name}, count(*) FROM t GROUP BY {name}").fetchall()
 
     return best_of(work)
+
+
+def _asked(connection: duckdb.DuckDBPyConnection, terms: list[str]) -> tuple[Any, ...]:
+    """Return the answers to several terms over the table, which is read once."""
+    return (connection.execute(f"SELECT {', '.join(terms)} FROM t").fetchone() or ()) if terms else ()
 
 
 def _read(path: Path) -> float:

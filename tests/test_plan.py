@@ -194,6 +194,12 @@ def test_a_typo_in_a_parameter_names_the_one_that_is_meant() -> None:
         sl.Plan.from_json(edited(release_mechanism="ss", release_parameters={"widht": 1}))
 
 
+@pytest.mark.parametrize(("key", "option"), [("protocol", "protocol"), ("second", "parameters")])
+def test_a_protocol_is_no_plan_and_says_what_is_certified_of_it(key: str, option: str) -> None:
+    with pytest.raises(sl.InputError, match=f"no plan; `sidelight collect --{option}` takes it.*certified"):
+        sl.Plan.from_toml(f'version = 1\nround = 1\n{key} = "sets"\n')
+
+
 def test_a_typo_in_a_protocol_is_named_as_such(tmp_path: Path) -> None:
     path = tmp_path / "protocol.json"
     write_protocol(spl(sl.sources.titanic().schema, 1.0), path)

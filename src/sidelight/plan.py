@@ -409,11 +409,25 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def _check_no_protocol(data: Mapping[str, Any], label: str) -> None:
+    """Raise if it is a protocol's file, with what is certified of it without an audit."""
+    for key, noun, option in (
+        ("protocol", "a protocol", "protocol"),
+        ("second", "the second phase of a collection", "parameters"),
+    ):
+        if key in data:
+            raise InputError(
+                f"{label} is {noun}, no plan; `sidelight collect --{option}` takes it. It needs no audit: "
+                "whatever is correlated, a report says at most the budget of a whole record about any secret "
+                "(certified, but for its delta if it has one), which `collect` states."
+            )
+
+
 def _from_text(text: str, label: str, parse: Callable[[str], Any], language: str) -> Plan:
     errors.check_is("text", text, str, "It is the content of a plan's file; Plan.read reads the file itself.")
     data = parsed_text(text, label, parse, f"is not valid {language}: {{}}")
-    if isinstance(data, Mapping) and "protocol" in data and "release" not in data:
-        raise InputError(f"{label} is a protocol, no plan; `sidelight collect --protocol` takes it.")
+    if isinstance(data, Mapping) and "release" not in data:
+        _check_no_protocol(data, label)
     rule = f"it must start with `version = {PLAN_VERSION}`."
     parsed = versioned(_PlanFile, data, label, PLAN_VERSION, "plan", rule)
     limits = {name: float(limit) for name, limit in parsed.limits.items()}

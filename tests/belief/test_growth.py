@@ -100,6 +100,57 @@ def test_a_bound_that_records_do_lower_is_computed_from_all_of_them() -> None:
     assert sl.leakage.total_leakage(belief, channels, "a0", "joint generic").upper.value < joint.WORTH * sums
 
 
+@pytest.mark.usefixtures("small_limits")
+def test_a_release_of_few_attributes_of_a_large_table_is_audited() -> None:
+    """Of few combinations of what is released, the share that is looked at first may hold none."""
+    table = sl.read(people(3000, 8, 6), few=6)
+    belief = sl.Belief.from_data(table)
+    for second in belief.schema.names[1:]:
+        channels = sl.Plan.uniform(belief.schema.select(["a0", second]), "grr", 1.0).channels()
+        assert all(joint.is_joint_worth(belief, channels, secret) for secret in belief.schema.names)
+        totals = sl.leakage.total_leakage(belief, channels, "a0")
+        assert totals.upper.value <= composition(channels).value
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 4), st.booleans())
+def test_merged_records_are_those_of_a_dictionary(seed: int, rows: int, parts: int, is_clumsy: bool) -> None:
+    """Also where hashes of unequal rows agree, and where loops are compiled."""
+    rng = np.random.default_rng(seed)
+    schema = axes_schema(["a", "b", "c"], (3, 2, 4))
+    hashes = counts.row_hashes
+
+    def clumsy(codes, columns, salt):
+        made = hashes(codes, columns, salt)
+        return made if salt > 1 else made % np.uint64(3)
+
+    pieces, wanted = [], dict[tuple[int, ...], float]()
+    for _ in range(parts):
+        codes = np.stack([rng.integers(0, size, rows) for size in schema.sizes], axis=1).astype(np.uint8)
+        weights = rng.integers(1, 5, rows) / 2.0
+        for row, weight in zip(codes.tolist(), weights, strict=True):
+            wanted[tuple(row)] = wanted.get(tuple(row), 0.0) + weight
+        pieces.append((codes, weights))
+    for least in (0, 1 << 60):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiled, "_least", least)
+            if is_clumsy:
+                patch.setattr(counts, "row_hashes", clumsy)
+            each = [counts.distinct_records(schema, *piece) for piece in pieces]
+            merged = counts.merge_records(each, 1000)
+            assert merged is not None
+            found = dict(zip(map(tuple, merged.codes.tolist()), merged.weights.tolist(), strict=True))
+            assert found == wanted
+            assert len(merged.codes) == len(wanted)
+            names = ["a", "c"]
+            group, number = merged.groups(names)
+            assert number == len({(row[0], row[2]) for row in wanted})
+            assert (
+                len({(g, *row) for g, row in zip(group, merged.codes[:, [0, 2]].tolist(), strict=True)})
+                == number
+            )
+
+
 def test_a_share_of_the_records_keeps_groups_whole(rng) -> None:
     codes = np.unique(rng.integers(0, 5, size=(4000, 5)), axis=0).astype(np.uint16)
     schema = axes_schema([f"a{number}" for number in range(5)], (5,) * 5)

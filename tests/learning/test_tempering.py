@@ -98,3 +98,12 @@ def test_a_tempered_model_keeps_its_strength_in_its_file() -> None:
     for odd in ({"strength": 0.0}, {"strength": 2.0}, {"offsets": [float("nan"), 0.0]}):
         with pytest.raises(ValueError, match="strength|offsets"):
             _BayesFile.model_validate(data | odd)
+
+
+def test_a_strength_is_kept_with_and_without_offsets() -> None:
+    tables = (np.array([[0.7, 0.3], [0.4, 0.6]]),)
+    for added in (None, np.array([0.1, -0.1])):
+        data = BayesModel(np.array([0.5, 0.5]), tables, 0.5, added).to_dict()
+        assert data["strength"] == 0.5
+        assert ("offsets" in data) == (added is not None)
+    assert set(BayesModel(np.array([0.5, 0.5]), tables).to_dict()) == {"prior", "conditionals"}

@@ -14,6 +14,8 @@ from sidelight.estimation import predicted_error
 from sidelight.estimation.expected_error import published_error
 from sidelight.estimation.linear import first_precision
 from sidelight.estimation.second_phase import learn_second_phase
+from sidelight.foundation import randomness
+from sidelight.foundation.randomness import Seeded
 from sidelight.protocols import TwoPhase, smp
 from sidelight.protocols.groups import inverted_covariance, make_group
 from sidelight.transport import collect_phase, read_reports, write_reports
@@ -65,6 +67,25 @@ def test_nobody_reports_in_both_phases_because_the_share_travels_with_the_report
     other = collect_phase(table, TwoPhase(table.schema, 2.0, share=0.2), seed=1)
     with pytest.raises(sl.InputError, match="reports of different first phases are mixed"):
         first + other
+
+
+@pytest.mark.parametrize("method", ["corr-rr", "cond-rr", "pairs"])
+def test_both_phases_of_one_seed_share_no_stream_of_noise(method: str, monkeypatch) -> None:
+    """Otherwise the reports of both would err together, which no interval expects."""
+    design, rng = TwoPhase(UNEQUAL, 2.0, method, share=0.5), np.random.default_rng(1)
+    records = skewed(2000, UNEQUAL, rng)
+    used: list[int] = []
+    monkeypatch.setattr(
+        randomness, "Seeded", lambda key, compiled=False: used.append(key) or Seeded(key, compiled)
+    )
+    first = design.first.randomise(records, seed=7)
+    streams = set(used)
+    second = learn_second_phase(design, first).second
+    used.clear()
+    second.randomise(records, seed=7)
+    assert used
+    assert streams
+    assert streams.isdisjoint(used)
 
 
 def test_a_phase_without_people_is_refused() -> None:

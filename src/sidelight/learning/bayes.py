@@ -80,10 +80,10 @@ class BayesModel(LabelModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the probabilities, and how far they are believed, as plain data."""
         tables = [part.tolist() for part in self.conditionals]
-        data = {"prior": self.prior.tolist(), "conditionals": tables}
-        if self.offsets is None:
-            return data
-        return data | {"strength": self.strength, "offsets": self.offsets.tolist()}
+        data: dict[str, Any] = {"prior": self.prior.tolist(), "conditionals": tables}
+        if self.strength != 1.0:
+            data["strength"] = self.strength
+        return data if self.offsets is None else data | {"offsets": self.offsets.tolist()}
 
     def probabilities(self, codes: NDArray[Any]) -> Array:
         """Return Pr(label | record) for each record, shape (records, labels) (CLLDP, eq. (9))."""

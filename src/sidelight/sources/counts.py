@@ -110,9 +110,11 @@ class Records:
         Records that agree in the named attributes are kept together or left out together, by their hash.
         """
         halvings = max(0, (len(self.weights) // max(least, 1)).bit_length() - 1)
+        if not halvings:
+            return self
         hidden = [column for column, name in enumerate(self.schema.names) if name not in names]
         hashed = self._hash_without(hidden, 0)
-        kept = np.flatnonzero(hashed < np.uint64(2 ** (64 - halvings) - 1))
+        kept = np.flatnonzero(hashed < np.uint64(1 << 64 - halvings))
         return Records(self.schema, np.asfortranarray(self.codes[kept]), self.weights[kept])
 
     def hashes(self, salt: int = 0) -> Words:

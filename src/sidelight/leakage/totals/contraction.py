@@ -124,10 +124,12 @@ class ListedTotals(Totals):
         """Yield each secret's axis, the log-ratios of its values, and what finds the reports of one."""
         if self.cells.size >= LARGE and all(column.shape == (2, 2) for column in columns):
             asked = np.stack(columns).tobytes()
-            if asked not in self._answers:
+            answers = self._answers.get(asked)  # looked up once: another thread may ask something else
+            if answers is None:
+                answers = list(self._extremes(columns, channels))
                 self._answers.clear()
-                self._answers[asked] = list(self._extremes(columns, channels))
-            yield from self._answers[asked]
+                self._answers[asked] = answers
+            yield from answers
             return
         for axis, cells in self._contractions(columns):
             yield axis, self._pairs(cells, axis, channels), partial(self._worst_reports, cells, axis)

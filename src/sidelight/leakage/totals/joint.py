@@ -126,6 +126,8 @@ def is_joint_worth(belief: Belief, channels: Channels, secret: str) -> bool:
     if records is None or len(records.weights) <= MANY_RECORDS or not others:
         return True
     some = records.thinned(others, THINNED)
+    if some.groups(others)[1] < THINNED // 8:  # so few combinations of the others say little, or are none
+        return True
     share = replace(belief, records=some, smoothing=belief.smoothing * some.total / records.total)
     bound = JointTotal.of(share, list(channels), secret, "auto").bounds(channels)[secret]
     return bound.value < WORTH * composition(channels).value
