@@ -204,7 +204,7 @@ def _judge_figure(number: str, study: ErrorStudy) -> StudyResult:
         for method in (OURS, *BASELINES, *FURTHER)
         if method in cell.errors
     ]
-    said = f"not met: {'; '.join(missed)}" if missed else "as the text says"
+    said = f"not met ({'; '.join(missed)})" if missed else "as the text says"
     reason = f"{said}{_beside(study, figure)}"
     drawing = Drawing(f"corr-rr-fig{number}", figure.title, partial(error_figure, study, figure))
     return StudyResult(judged(not missed, reason), ours, columns, tuple(rows), (drawing,))
