@@ -116,7 +116,15 @@ def classifier_rows(basic: float, tree: float) -> list[Point]:
                           "leaves, closed form": 0.8, "leaves, eq. (15)": 0.8, "commonest label": 0.6},
     }  # fmt: skip
     return [
-        Point(figure, data, line, 1.0, value, 0.0 if line.startswith("leak") else 0.01, 9)
+        Point(
+            figure,
+            data,
+            line,
+            1.0,
+            value - 0.05 * ((data, line) == ("smart grid", "basic")),
+            0.0 if line.startswith("leak") else 0.01,
+            9,
+        )
         for figure, values in lines.items()
         for data in ("adult", "smart grid")
         for line, value in values.items()
@@ -131,6 +139,14 @@ def test_figure_4_needs_khr_not_to_be_below_basic_beyond_chance(basic, tree, kin
     verdict = read("clldp-fig4", classifier_rows(basic, tree)).verdict
     assert verdict.kind == kind
     assert "at or below the commonest label (less than 0.005 above it) in 2 of 2 settings" in verdict.reason
+
+
+def test_figure_4_is_judged_on_the_mean_where_single_settings_are_noise() -> None:
+    """No setting is below beyond chance with errors of 0.2, but all are by as much."""
+    rows = [replace(row, error=0.2, runs=3) for row in classifier_rows(0.7, 0.9)]
+    verdict = read("clldp-fig4", rows).verdict
+    assert verdict.kind == "differs"
+    assert "not met: trees: kHR is at least as accurate as basic" in verdict.reason
 
 
 @pytest.mark.parametrize(("hidden", "kind"), [(0.55, "reproduced"), (0.68, "differs")])
