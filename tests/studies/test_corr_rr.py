@@ -159,11 +159,11 @@ def test_only_cells_that_the_text_excepts_may_be_lost() -> None:
         cells = cells_of(figure, np.full(3, 0.01), np.full(3, 0.02))
         for setting, cell in cells.items():
             ahead = setting.epsilon in lost
-            errors = cell.errors | {"corr-rr": np.full(3, 0.03 if ahead else 0.005)}
+            errors = cell.errors | {"corr-rr": np.full(3, 0.03 if ahead else 0.008)}
             cells[setting] = replace(cell, errors=errors)
         result = find_study("corr-rr-fig4").read(ErrorStudy(3, (figure,), cells))
         assert (result.verdict.kind == "reproduced") == is_met
-        assert ("not met: cells" in result.verdict.reason) != is_met
+        assert ("not met (cells" in result.verdict.reason) != is_met
 
 
 def claimed(errors: dict[str, float], numbers: list[str]) -> dict[str, bool]:
@@ -193,11 +193,18 @@ def test_claims_are_judged_by_numbers(errors: dict[str, float], lowest: bool, ra
     assert met == {LOWEST: lowest, "SPL's error over Corr-RR's, epsilon 1": ranged}
 
 
-@pytest.mark.parametrize(("spl", "is_met"), [(0.025, True), (0.0237, True), (0.02, False)])
-def test_a_share_is_met_within_a_tenth(spl: float, is_met: bool) -> None:
-    """The printed cut is 0.6; a cut of 0.54 or more counts."""
+@pytest.mark.parametrize(("spl", "is_met"), [(0.025, True), (0.0237, True), (0.02, False), (0.04, False)])
+def test_about_a_share_is_met_within_a_tenth(spl: float, is_met: bool) -> None:
+    """The cut is printed as approximately 0.6; one of 0.54 to 0.66 counts."""
     met = claimed({"corr-rr": 0.0108, "spl": spl}, ["4"])
     assert met["error cut against SPL, rho = 0.9, epsilon 1"] == is_met
+
+
+@pytest.mark.parametrize(("times", "is_met"), [(4.0, False), (4.6, True), (5.4, True), (9.2, False)])
+def test_up_to_five_times_is_neither_four_nor_nine(times: float, is_met: bool) -> None:
+    met = claimed({"corr-rr": 0.01, "rs+fd": 0.01 * times, "spl": 0.1}, ["9"])
+    assert met["RS+FD's error over Corr-RR's, epsilon 1, up to"] == is_met
+    assert met["error cut against SPL, epsilon 1, six attributes"], "over 60 %: 90 % is"
 
 
 def test_the_star_model_copies_the_first_attribute() -> None:

@@ -26,7 +26,7 @@ def test_the_figures_reproduce_what_can_be_and_say_what_cannot() -> None:
     assert [curve.name for curve in by_key["fig4d"].curves] == [
         "correlation -0.02", "correlation -0.04", "correlation -0.06",
     ]  # fmt: skip
-    assert all("never below" in verdicts[f"fig5{letter}"].reason for letter in "abc")
+    assert all("beyond chance, at 0 of 8 sizes" in verdicts[f"fig5{letter}"].reason for letter in "abc")
     assert [kinds[f"fig5{letter}"] for letter in "abc"] == ["reproduced"] * 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sidelight.attacks.labels import attack_labels
+from sidelight.foundation.intervals import Interval, student_interval
 from sidelight.foundation.progress import track
 from sidelight.labels.collection import LabelledRows, LabelSettings
 from sidelight.learning.bayes import private_bayes
@@ -36,10 +36,10 @@ PRINTED_SHARES = {"adult": 0.70, "smart grid with stab": 0.96}
 
 
 def real_points(quick: bool) -> list[Point]:
-    """Return the points of Figs. 4 and 5."""
-    repeats = 1 if quick else 3
+    """Return the points of Figs. 4 and 5; quickly at one budget, but repeated, so that chance is known."""
+    epsilons, repeats = (budgets(quick)[:1], 2) if quick else (budgets(quick), 3)
     sets = (adult, partial(smart_grid, with_stab=False), partial(smart_grid, with_stab=True))
-    return [point for make in sets for point in learning_points(make, budgets(quick), repeats)]
+    return [point for make in sets for point in learning_points(make, epsilons, repeats)]
 
 
 def learning_points(make: Callable[[int], RealSet], epsilons: Sequence[float], repeats: int) -> list[Point]:
@@ -151,14 +151,24 @@ CLAIMS = (
 
 
 def _judge_figure_4(points: Sequence[Point]) -> StudyResult:
-    """Judge each claim: in no setting may the line be below the other beyond chance (5 % over all)."""
+    """Judge each claim: the line may not be below the other beyond chance, setting by setting (5 % over all).
+
+    Single runs of Algorithm 4 stray by tenths, so that one setting shows little: nor may the mean be below.
+    """
     found = [_behind(points, *claim) for claim in CLAIMS]
+    gained = [_gained(points, *claim) for claim in CLAIMS]
     settings = len(line_of(points, "figure 4 bayes", "basic"))
-    words = [f"in {settings - len(lost)} of {settings} settings, or within chance" for lost in found]
+    words = [
+        f"in {settings - len(lost)} of {settings} settings, or within chance; on the mean {_signed(gain)}"
+        for lost, gain in zip(found, gained, strict=True)
+    ]
     ours = beside("clldp-fig4", *words)
     # LabelDP "generally" means in most settings
     limits = (settings // 2, 0, settings // 2, 0)
-    met = {name: len(lost) <= limit for name, lost, limit in zip(ours, found, limits, strict=True)}
+    met = {
+        name: len(lost) <= limit and gain.upper >= 0
+        for name, lost, gain, limit in zip(ours, found, gained, limits, strict=True)
+    }
     drawings = (
         Drawing(
             f"clldp-fig4-{name}", f"accuracy of {what}", partial(points_figure, f"figure 4 {name}", points)
@@ -192,9 +202,14 @@ def _excess_and_gains(points: Sequence[Point]) -> str:
     """Say how much too much the published estimate of omega leaks, and what is gained over eq. (15)."""
     learnt = line_of(points, "figure 4 bayes", "leakage, kHR, omega learnt, point estimate")
     over = max(value - x for (_, x), value in learnt.items())
-    closed = _paired(points, "Algorithm 4, closed form", "Algorithm 4, eq. (15)")
-    leaves = _paired(points, "leaves, closed form", "leaves, eq. (15)")
-    turns = _paired(points, "turns", "leaves, eq. (15)")
+    closed, leaves, turns = (
+        _signed(_gained(points, "figure 4 tree", line, other))
+        for line, other in (
+            ("Algorithm 4, closed form", "Algorithm 4, eq. (15)"),
+            ("leaves, closed form", "leaves, eq. (15)"),
+            ("turns", "leaves, eq. (15)"),
+        )
+    )
     return (
         f"omega learnt as published leaks up to {over:.2f} more than its budget, our upper limit keeps it. "
         f"Accuracy gained over eq. (15), in pairs, with 95 % intervals: the closed form {closed} in "
@@ -202,12 +217,14 @@ def _excess_and_gains(points: Sequence[Point]) -> str:
     )
 
 
-def _paired(points: Sequence[Point], line: str, other: str) -> str:
-    """Say by how much one line of Fig. 4's trees is above another, over all sets and budgets."""
-    ours, theirs = line_of(points, "figure 4 tree", line), line_of(points, "figure 4 tree", other)
-    changes = np.array([ours[key] - theirs[key] for key in ours])
-    half = 1.96 * float(changes.std(ddof=1)) / math.sqrt(len(changes))
-    return f"{changes.mean():+.4f} ({changes.mean() - half:+.4f} to {changes.mean() + half:+.4f})"
+def _gained(points: Sequence[Point], figure: str, line: str, other: str) -> Interval:
+    """Return by how much one line is above another on the mean of all sets and budgets, in pairs."""
+    ours, theirs = (line_of(points, figure, each) for each in (line, other))
+    return student_interval(np.array([ours[key] - theirs[key] for key in ours]))
+
+
+def _signed(gain: Interval) -> str:
+    return f"{gain.value:+.4f} ({gain.lower:+.4f} to {gain.upper:+.4f})"
 
 
 def _judge_figure_5(points: Sequence[Point]) -> StudyResult:

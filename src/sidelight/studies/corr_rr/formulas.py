@@ -65,9 +65,10 @@ def _judge_table_1(rows: list[TableRow]) -> StudyResult:
     alike = " and ".join(row.name for row in rows if row.printed and row.agrees)
     reason = f"to the printed digits: {alike or 'none'}"
     if differing:
+        reason += f"; not {' and '.join(differing)}"
+    if "nursery" in differing:
         reason += (
-            f"; {', '.join(differing)} cannot: its inputs are a full factorial, exactly independent, and the "
-            "printed range is clave's"
+            ": nursery's inputs are a full factorial, exactly independent, and the printed range is clave's"
         )
     columns = ("table", "attributes", "people", "least correlation", "largest correlation", "agrees")
     table = [(row.name, row.attributes, row.people, row.least, row.largest, str(row.agrees)) for row in rows]

@@ -20,7 +20,7 @@ SKEWED = {10: (0.3, 0.2, 0.15, 0.1, 0.08, 0.06, 0.05, 0.03, 0.02, 0.01), 2: (0.9
 """Skewed frequencies, by the number of values."""
 REAL = ("clave", "nursery", "mushroom", "adult")
 _ADULT_BINS = 10
-_KEPT = 200  # the trials of one model in a full run
+_KEPT = 60  # the trials of one model in a full run
 
 
 def schema_of(attributes: int, values: int) -> Schema:

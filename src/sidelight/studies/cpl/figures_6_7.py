@@ -106,11 +106,12 @@ def _judge_figure_6e(both: Benchmarks) -> StudyResult:
         for kept in (", guess", ", report")
     )
     below = [name for name, found in reported.items() if {"R1", "R3"} & {*_regions(found).split(", ")}]
+    above = [name for name, found in guessed.items() if _regions(found) == "R2"]
     verdict = refuted_if(
         bool(below),
-        "that ITS may stand in for OUE, since it overshoots, holds for an adversary who guesses (but for "
-        "estimates of rare values, which stray upwards); whole "
-        f"reports of OUE leak more than ITS says on {' and '.join(below) or 'none'}; {DSS}",
+        "that ITS may stand in for OUE, since it overshoots, holds for an adversary who guesses on "
+        f"{' and '.join(above) or 'no table'}{'' if len(above) == len(guessed) else ' alone'}; whole reports "
+        f"of OUE leak more than ITS says on {' and '.join(below) or 'none'}; {DSS}",
         "rows (.4, .4, .1, .1) and (.1, .1, .4, .4) at epsilon 1: ITS says 0.36457, OUE leaks 0.56945",
     )
     regions = f"guess: {_listed(guessed)}; whole report: {_listed(reported)}"

@@ -169,7 +169,11 @@ def _judge_figure_4a(rows: list[GenderRow]) -> StudyResult:
     first = [max(names, key=lambda name: of[place, name].guess) for place in places]
     ratios = [of["occupation", name].guess / of["education", name].guess for name in names]
     most = max(row.table_p_value for row in rows)
-    leader = f"{', '.join(dict.fromkeys(first))} for a guess; not for the whole report"
+    most_kept = {place: max(of[place, name].report for name in names) for place in places}
+    # several mechanisms leak the same but for rounding
+    kept = [name for name in names if all(of[p, name].report > most_kept[p] - 1e-6 for p in places)]
+    whole = ", ".join(kept) or "none everywhere"
+    leader = f"{', '.join(dict.fromkeys(first))} for a guess; {whole} for the whole report"
     ours = beside("cpl-fig4a", leader, f"{min(ratios):.2f} to {max(ratios):.2f} times", most)
     verdict = judged(
         set(first) == {"GRR"} and min(ratios) > 2 and most < 0.05,  # twice is "far more", as we read it
@@ -308,7 +312,8 @@ def _judge_figure_5(tables: Tables) -> StudyResult:
     information, correlation, leakage = np.array([row[3:] for row in rows]).T
     near = (information >= 0.1) & (information < 0.2)
     weak = correlation < 0.1
-    spread = f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; no pair is near 0.5"
+    printed = np.count_nonzero(np.abs(information - 0.5) < 0.05)
+    spread = f"{np.ptp(leakage[near]):.2f} at 0.1 to 0.2; {printed or 'no'} pairs are near 0.5"
     ours = beside("cpl-fig5", spread, f"up to {leakage[weak].max():.2f} below 0.1")
     verdict = judged(
         bool(np.ptp(leakage[near]) > 0.4),

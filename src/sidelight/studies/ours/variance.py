@@ -67,6 +67,8 @@ def _judge_variance(found: dict[str, dict[str, Array]]) -> StudyResult:
     reason = (
         f"at epsilon {EPSILON:g} randomised response errs less than unary encoding up to "
         f"{_SIZES[crossed - 1]} values, and more from {_SIZES[crossed]} on"
+        if crosses_once
+        else f"at epsilon {EPSILON:g} randomised response and unary encoding do not cross once"
     )
     columns = ("mechanism", "against", "x", "variance")
     return StudyResult(measured(crosses_once, reason), {}, columns, tuple(rows))

@@ -87,6 +87,13 @@ class Row:
         return 1 - self.score / self.release if self.release else 0.0
 
     @property
+    def is_further(self) -> bool:
+        """Whether it is further from the truth than the release, beyond its interval where that is known."""
+        if math.isnan(self.removed_upper):
+            return self.score >= self.release
+        return self.removed_upper < 0
+
+    @property
     def beats_control(self) -> bool:
         """Whether the gain over the control is above 0 beyond its interval."""
         return self.gain_lower > 0
@@ -212,4 +219,4 @@ def _floating_row(setting: Setting, table: StudyTable, true: Array, level: float
     return _row(setting, table, (level, "floating-point", "baseline"), result, np.abs(reports - true))
 
 
-WORK = Work("attacks", run, uses=("geolife_sample", "sf_cabs_sample"), minutes=15)
+WORK = Work("attacks", run, uses=("geolife_sample", "sf_cabs_sample"), minutes=6)
