@@ -21,7 +21,7 @@ TABLES = {
     "rounds": "key, task, number, state, document, digest, sums, published, published_digest, is_retired",
     "trail": "task, number, body, digest",
     "sums": "round, shard, people, cells",
-    "ids": "round, id",
+    "ids": "id, round",
     "reports": "round, id, payload",
     "tokens": "round, hash",
     "keys": "name, hash",
