@@ -40,7 +40,7 @@ class Grouping:
         waiting: if more reports than this are waiting, senders are told to come back.
     """
 
-    most: int = 10_000
+    most: int = 20_000
     seconds: float = 0.002
     waiting: int = 200_000
 

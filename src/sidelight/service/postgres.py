@@ -6,8 +6,10 @@ lock, which closing takes alone. Ids are partitioned by round, so that a retired
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from io import BytesIO
 from typing import Any, ClassVar
 
 import asyncpg
@@ -20,8 +22,8 @@ from sidelight.service.sql import SqlStore
 from sidelight.service.store import ID_BYTES
 
 MOST_CONNECTIONS = 8
-# The ids of one argument: a list of thousands would be taken apart and put together again.
-_PIECES = f"substr($2::bytea, i, {ID_BYTES}) FROM generate_series(1, length($2::bytea), {ID_BYTES}) AS i"
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_END = b"\xff\xff"
 COMMAND_SECONDS = 60.0
 _AWAY = (
     OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError,
@@ -46,7 +48,7 @@ class PostgresStore(SqlStore):
             await _upgrade(self.url)
             self._pool = await asyncpg.create_pool(
                 self.url, min_size=1, max_size=MOST_CONNECTIONS, command_timeout=COMMAND_SECONDS,
-                connection_class=_Connection, init=_lasting,
+                connection_class=_Connection, init=_prepared,
             )  # fmt: skip
         except ValueError as error:
             raise InputError(f"the URL of the store cannot be used: {error}.") from None
@@ -108,8 +110,12 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no t
         return ""
 
 
-async def _lasting(connection: Any) -> None:
+async def _prepared(connection: Any) -> None:
     """Let a commit wait for the disk, whatever the database's habits are: what is answered must last."""
+    # Ids are bytes here as everywhere else, though their column has PostgreSQL's type for 16 of them.
+    await connection.set_type_codec(
+        "uuid", encoder=bytes, decoder=bytes, schema="pg_catalog", format="binary"
+    )
     await connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') = 'off'"
@@ -120,8 +126,12 @@ async def _lasting(connection: Any) -> None:
         )
 
 
-def _adding(key: int) -> str:
-    return f"INSERT INTO ids_{int(key)} (round, id) SELECT $1::bigint, {_PIECES}"
+def _copied(key: int, ids: Sequence[bytes]) -> BytesIO:
+    """Return rows of ids as PostgreSQL copies them: the fields of each, and before a field its length."""
+    before = struct.pack(">hi", 2, ID_BYTES)
+    after = struct.pack(">iq", 8, key)
+    rows = before + (after + before).join(ids) + after if ids else b""
+    return BytesIO(_COPY_HEAD + rows + _COPY_END)
 
 
 def _gone(error: BaseException) -> StoreError:
@@ -150,26 +160,31 @@ class PostgresSession(Session):
     async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
         """Add ids, see `Session.add_new_ids`."""
         try:
-            # To be ready for conflicts costs PostgreSQL twice as much.
-            await self.fetch(_adding(key), key, b"".join(ids))
+            # To be ready for conflicts costs PostgreSQL twice as much, and COPY less than INSERT.
+            await self._connection.copy_to_table(
+                f"ids_{int(key)}", source=_copied(key, ids), columns=("id", "round"), format="binary"
+            )
         except asyncpg.UniqueViolationError:
             return False
         return True
 
     async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
         """Add ids, see `Session.add_ids`."""
-        sql = f"{_adding(key)} ON CONFLICT DO NOTHING RETURNING id"
-        added = await self.fetch(sql, key, b"".join(ids))
+        sql = (
+            f"INSERT INTO ids_{int(key)} (id, round) SELECT unnest($2::uuid[]), $1::bigint "
+            "ON CONFLICT DO NOTHING RETURNING id"
+        )
+        added = await self.fetch(sql, key, list(ids))
         return set(ids).difference(row[0] for row in added)
 
     async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
         """Return which ids are there."""
-        sql = "SELECT id FROM ids WHERE round = $1 AND id = ANY($2::bytea[])"
+        sql = "SELECT id FROM ids WHERE round = $1 AND id = ANY($2::uuid[])"
         return {row[0] for row in await self.fetch(sql, key, list(ids))}
 
     async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
         """Remove ids."""
-        await self.fetch("DELETE FROM ids WHERE round = $1 AND id = ANY($2::bytea[])", key, list(ids))
+        await self.fetch("DELETE FROM ids WHERE round = $1 AND id = ANY($2::uuid[])", key, list(ids))
 
     async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
         """Remove tokens, see `Session.take_tokens`."""

@@ -31,7 +31,7 @@ TABLES = {
     "rounds": ROUND,
     "trail": "task, number, body, digest",
     "sums": "round, shard, people, cells",
-    "ids": "round, id",
+    "ids": "id, round",
     "reports": "round, id, payload",
     "tokens": "round, hash",
     "keys": "name, hash",

@@ -35,6 +35,11 @@ _PIECES = (
     "WITH RECURSIVE place(i) AS (SELECT 0 WHERE length($2) > 0 UNION ALL SELECT i + 1 FROM place WHERE "
     "(i + 1) * $3 < length($2)), piece(id) AS (SELECT substr($2, i * $3 + 1, $3) FROM place) "
 )
+# Where there are many ids, rows written out are stored in half the time that taking pieces apart needs.
+_BLOCK = 250
+_ROWS = "INSERT OR IGNORE INTO ids (id, round) VALUES " + ", ".join(
+    f"(${place}, $1)" for place in range(2, _BLOCK + 2)
+)
 
 
 class SqliteStore(SqlStore):
@@ -149,8 +154,11 @@ class SqliteSession(Session):
     async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
         """Add ids, see `Session.add_new_ids`."""
         before = self._connection.total_changes
-        sql = _PIECES + "INSERT OR IGNORE INTO ids SELECT $1, id FROM piece"
-        await self.fetch(sql, key, b"".join(ids), ID_BYTES)
+        whole = len(ids) - len(ids) % _BLOCK
+        for start in range(0, whole, _BLOCK):
+            await self.fetch(_ROWS, key, *ids[start : start + _BLOCK])
+        sql = _PIECES + "INSERT OR IGNORE INTO ids (id, round) SELECT id, $1 FROM piece"
+        await self.fetch(sql, key, b"".join(ids[whole:]), ID_BYTES)
         return self._connection.total_changes - before == len(ids)
 
     async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
