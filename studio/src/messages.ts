@@ -554,6 +554,8 @@ export interface WorkState {
   text: string;
   done: number;
   of: number | null;
+  /** Seconds that it will take, about; None where nobody knows. */
+  left?: number | null;
   revision: number;
 }
 

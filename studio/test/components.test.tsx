@@ -84,6 +84,7 @@ describe("budgets", () => {
     const shown = named("All reports about sex: 1.23 nats, sampled, being computed anew");
     expect(shown.className).toContain("stale");
     expect(shown.textContent).toContain("1.10 to 1.30");
+    expect(document.querySelector(".odds p")?.className).toBe("stale");
   });
 
   it("tells kind, method and witness of a figure when it gets the focus", async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { brief, factor, nats, percent, points } from "../src/state/format.ts";
+import { brief, duration, factor, nats, percent, points } from "../src/state/format.ts";
 import { PACE, queue, type Step } from "../src/state/queue.ts";
 import { BUDGETS, DELTAS, STEPS, toPosition, toValue } from "../src/state/scale.ts";
 import { share } from "../src/state/sharing.ts";
@@ -38,6 +38,12 @@ describe("figures in words", () => {
     expect(brief(12345)).toBe("12,345");
     expect(brief(0.0512)).toBe("0.0512");
     expect(brief(20)).toBe("20.0");
+  });
+});
+
+describe("how long work takes", () => {
+  it("is said roughly", () => {
+    expect([2, 43, 89, 91, 130].map(duration)).toEqual(["a few seconds", "about 45 seconds", "about 90 seconds", "about 2 minutes", "about 2 minutes"]);
   });
 });
 

@@ -18,6 +18,8 @@ from studio_cases import titanic
         (["people.csv", "--state", "nowhere/state.json"], "cannot be written"),
         (["people.csv", "--state", "theirs.json"], "theirs.json is no studio state"),
         (["people.csv", "--port", "70000"], "port"),
+        (["people.csv", "--drop", "nobody"], "nobody"),
+        (["people.csv", *(f"--drop={name}" for name in ("class", "age", "sex", "survived"))], "people.csv"),
         (["nobody.toml"], "nobody.toml"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

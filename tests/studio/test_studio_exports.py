@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,3 +131,25 @@ def test_secrets_whose_names_look_like_options_are_written_so_that_they_are_read
     line = (tmp_path / "people.sh").read_text("utf-8").splitlines()[4]
     found = run(*shlex.split(line)[1:], "--json")
     assert set(json.loads(found.out)["secrets"]) == set(names), found.err
+
+
+def _at(story: dict[str, Any], delta: float) -> float:
+    return next(point["upper"]["value"] for point in story["points"] if point["delta"] == delta)
+
+
+def test_figures_at_a_small_delta_are_those_of_the_exported_command(tmp_path: Path, monkeypatch, run) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [",".join(f"v{(row // 3 + row * at) % (3 + at % 3)}" for at in range(12)) for row in range(60)]
+    (tmp_path / "people.csv").write_text(
+        "\n".join([",".join("abcdefghijkl"), *rows]) + "\n", encoding="utf-8"
+    )
+    session = session_of(tmp_path / "people.csv", drop=["l"])
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=1e-3))
+    export_all(session, tmp_path, "plan", "schema", "commands")
+    line = (tmp_path / "people.sh").read_text("utf-8").splitlines()[4]
+    found = json.loads(run(*shlex.split(line)[1:], "--json").out)["secrets"]["a"]
+    shown = settled(session).secrets[0].at_delta
+    told = {item["adversary"]: _at(item, 1e-3) for item in found["stories"][:2]}
+    assert {figure.adversary: figure.value for figure in shown} == told
+    assert {item["draws"] for item in found["stories"][:2]} == {session.snapshot(None).sampling.draws}

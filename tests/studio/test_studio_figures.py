@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.auditing import Sampling
+from sidelight.leakage.totals import usual_draws
 from sidelight.studio import live as live_room
 from sidelight.studio import messages as said
-from sidelight.studio.final import SEED
+from sidelight.studio.final import SEED, Refiner, draws_at
 from sidelight.studio.session import Session
 from studio_cases import budget, change, session_of, settled, titanic
 
@@ -84,6 +85,22 @@ def test_final_figures_at_delta_are_those_of_an_audit_with_the_same_seed(wide: P
     check_final(shown, audited(session))
     assert len(shown.secrets[0].at_delta) == 2
     assert not shown.secrets[0].decisive.stale
+
+
+def test_figures_at_delta_stay_greyed_until_they_are_told_anew(wide: Path) -> None:
+    session = session_of(wide)
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    update = change(session, said.SetAdversary(adversary=said.Adversary(), delta=0.05))
+    awaited = update.figures[0].secrets[0]
+    assert (awaited.outcome, awaited.decisive.stale) == ("not certified", True), "nobody knows yet"
+    before = settled(session).secrets[0].decisive
+    change(session, budget(0.9, "b"))
+    parts = Refiner(session.opened).refined(session.document, "plan-1")
+    first = session.refine("plan-1", next(parts)).secrets[0]
+    assert (first.decisive.value, first.decisive.stale, first.total.stale) == (before.value, True, False)
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=None))
+    worst = settled(session).secrets[0]
+    assert (worst.at_delta, worst.decisive.value, worst.decisive.stale) == ([], worst.total.value, False)
 
 
 def test_a_coarsened_and_withheld_plan_has_the_figures_of_its_audit(wide: Path) -> None:
@@ -215,3 +232,11 @@ def test_errors_fall_as_budgets_rise_and_say_how_many_people(people: Path) -> No
         known = {name: session.opened.shares[name]}
         needed = sl.estimation.people_needed(sl.protocols.planned(sl.Plan((plan[name],))), 0.02, known)
         assert better[name].people_needed == needed
+
+
+def test_of_very_many_draws_a_third_must_do(wide: Path) -> None:
+    session = session_of(wide)
+    plan = session.opened.plan(session.document, session.document.plans[0])
+    for delta in (0.05, 1e-2, 1e-3, 1e-4, 1e-9):
+        draws, usual = draws_at(session.opened.belief, plan, "a", delta), usual_draws(delta)
+        assert draws is None if delta in (0.05, 1e-2, 1e-9) else usual / 3 <= draws < usual

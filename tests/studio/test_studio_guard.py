@@ -58,6 +58,8 @@ def test_the_token_is_exchanged_once_for_a_cookie_that_scripts_cannot_read(keys:
     assert str(token) not in cookie
     assert asked(keys, "GET", f"/?token={token}").status_code == 401
     assert asked(keys, "GET", "/", **pass_of(keys)).text == "inside"
+    again = asked(keys, "GET", f"/?token={token}", **pass_of(keys))
+    assert (again.status_code, again.headers["location"]) == (303, "/"), "the terminal's link works again"
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "%00", "ü"])

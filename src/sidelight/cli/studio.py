@@ -73,7 +73,8 @@ def _place(data: str, reading: Reading) -> tuple[Place, Project | None]:
     if not data.endswith(".toml"):
         if data == "-":
             raise InputError("the studio reads a table more than once; name a file, not standard input.")
-        given = {name: part for name, part in reading.rules.items() if part not in (None, {})}
+        stated = reading.rules | {"drop": reading.drop}
+        given = {name: part for name, part in stated.items() if part not in (None, {})}
         return Place(os.path.abspath(data), given), None  # noqa: PTH100 - a pattern is no path
     from sidelight.project import Project
 

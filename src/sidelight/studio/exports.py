@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,9 +21,10 @@ from sidelight.foundation.toml import toml_comment
 from sidelight.plan import Plan
 from sidelight.project.file import PROJECT_VERSION
 from sidelight.report import write_report
-from sidelight.sources import Dictionary
+from sidelight.sources import Dictionary, column_names
+from sidelight.sources.dictionary import Column
 from sidelight.studio.document import Document, Draft
-from sidelight.studio.final import SEED
+from sidelight.studio.final import SEED, sampling_of
 from sidelight.studio.history import History, state_text
 from sidelight.studio.opened import Opened
 
@@ -69,12 +70,17 @@ class Snapshot:
         """What files are called: the table's name, without what a shell or a header could trip over."""
         return re.sub(r"[^A-Za-z0-9_-]+", "-", self.opened.place.stem).strip("-") or "table"
 
+    @property
+    def sampling(self) -> Sampling:
+        """How figures at delta are drawn."""
+        return sampling_of(self.opened, self.document, self.plan)
+
     def audited(self) -> Audit:
         """Return the audit that `sidelight audit` makes of the exported files."""
         settings, plan = self.document.settings, self.plan
         return audit(
             self.opened.counted(plan), plan, [item.name for item in settings.secrets] or None,
-            sampling=Sampling(seed=SEED), adversary=settings.adversary.view,
+            sampling=self.sampling, adversary=settings.adversary.view,
         )  # fmt: skip
 
 
@@ -89,7 +95,16 @@ def _plan(asked: Snapshot) -> str:
 
 
 def _schema(asked: Snapshot) -> str:
-    return Dictionary.draft(asked.opened.table, asked.opened.dictionary).to_toml()
+    """Return the data dictionary; it says too which columns were left out when the table was opened."""
+    opened, reading = asked.opened, asked.opened.place.reading
+    made = Dictionary.draft(opened.table, opened.dictionary)
+    names: Sequence[str] = ()
+    if reading.get("drop") or reading.get("columns"):
+        names = column_names(
+            opened.place.source, encoding=reading.get("encoding", "utf-8"), sql=reading.get("sql")
+        )
+    unread = {name: Column(kind="ignored") for name in names if name not in made.columns}
+    return replace(made, columns={**made.columns, **unread}).to_toml()
 
 
 def _state(asked: Snapshot) -> str:
@@ -146,6 +161,7 @@ def _commands(asked: Snapshot) -> str:
     secrets = [f"--secret={_secret(item.name, asked.plan.limits)}" for item in settings.secrets]
     asked_for = ["--adversary", "guess"] if settings.adversary.view == "guess" else []
     drawn = ["--seed", str(SEED)] if settings.delta is not None else []
+    drawn += [] if asked.sampling.draws is None else ["--draws", str(asked.sampling.draws)]
     plan, reports = f"{stem}.plan.toml", f"{stem}.reports.parquet"
     lines = [
         ["sidelight", "audit", name, plan, *reading, *secrets, *asked_for, *drawn,
@@ -182,6 +198,7 @@ def _notebook(asked: Snapshot) -> str:
     stem, settings = asked.stem, asked.document.settings
     reading = "".join(f", {key}={part!r}" for key, part in _source(asked).items())
     secrets = [item.name for item in settings.secrets] or None
+    sampling = f"sl.auditing.Sampling(draws={asked.sampling.draws}, seed={SEED})"
     cells = [
         ("markdown", f"# What {asked.opened.place.name} gives away\n\nMade by the studio of Sidelight."),
         ("code", "import sidelight as sl\n\n"
@@ -190,7 +207,7 @@ def _notebook(asked: Snapshot) -> str:
          f"table = sl.read({asked.opened.place.name!r}, schema=plan.schema, rest=dictionary{reading})\n"
          "belief = sl.Belief.from_data(table)"),
         ("code", f"audit = sl.audit(belief, plan, {secrets!r}, adversary={settings.adversary.view!r},\n"
-         f"                 sampling=sl.auditing.Sampling(seed={SEED}))\naudit"),
+         f"                 sampling={sampling})\naudit"),
         ("markdown", "A simulated collection, and what it estimates."),
         ("code", f"estimates = sl.estimate(sl.collect(table, plan, seed={SEED}))\nestimates"),
     ]  # fmt: skip

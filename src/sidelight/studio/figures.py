@@ -14,7 +14,7 @@ from sidelight.foundation.files import json_number
 from sidelight.foundation.numbers import points
 from sidelight.leakage import Bound, Witness
 from sidelight.leakage.bounds import Claim
-from sidelight.plan import AdversaryName
+from sidelight.plan import AT_DELTA, AdversaryName
 from sidelight.studio import messages as said
 
 _WORST: tuple[Outcome, ...] = ("exceeded", "not certified", "within", "described")
@@ -60,14 +60,17 @@ def secret_figures(
     who = item.adversary
     at_delta = [told_figure(story, stale=told_is_stale) for story in item.stories]
     deciding = item.deciding
+    # what breaks a limit in the worst case may keep it at delta, which is not told yet
+    is_awaited = deciding is None and item.decide_by in AT_DELTA
+    outcome = "not certified" if is_awaited and item.decision == "exceeded" else item.decision
     worst = item.neighbours[0] if item.neighbours else None
     if deciding is not None:
         decisive = at_delta[item.stories.index(deciding)]
     else:
         decider: AdversaryName = item.decide_by if item.decide_by in ("report", who) else "report"
-        decisive = figure(item.decisive, decider)
+        decisive = figure(item.decisive, decider, stale=is_awaited)
     return said.SecretFigures(
-        secret=item.secret, limit=None if item.limit is None else real(item.limit), outcome=item.decision,
+        secret=item.secret, limit=None if item.limit is None else real(item.limit), outcome=outcome,
         statement=item.statement, own=figure(item.direct.upper, who),
         through=None if worst is None else worst.through[0],
         neighbour=None if worst is None else figure(worst.upper, who),

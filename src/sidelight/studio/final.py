@@ -6,17 +6,18 @@ audited on the command line with the same seed, shows the same digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
-from sidelight.auditing import SecretAudit, audit
+from sidelight.auditing import Sampling, SecretAudit, audit
 from sidelight.auditing.stories import Story, told_adversaries
 from sidelight.auditing.verdict import AdversaryName
 from sidelight.belief import Belief
 from sidelight.foundation.progress import track
 from sidelight.leakage import leakage_at
-from sidelight.leakage.totals.at_delta import Question
+from sidelight.leakage.totals.at_delta import BETA, Question, usual_draws
 from sidelight.plan import Plan
 from sidelight.studio.document import Document
 from sidelight.studio.live import Worth, decider_of, estimated, precise_people
@@ -27,7 +28,8 @@ SEED = 1
 _TOGETHER = 8
 """So many secrets are audited before their figures are shown."""
 _FEW_DRAWS = 400
-"""A first look at figures at delta takes so many draws, a fiftieth of the usual ones."""
+"""A first look at figures at delta takes so many draws, where they are drawn at all."""
+_LEAST_DRAWS = 20_000
 _SHOWN_NEIGHBOURS = 3
 _LARGEST_PREPARED = 2_000_000
 """Of tables with more cells the population is fitted only when somebody asks for it."""
@@ -115,17 +117,20 @@ class Refiner:
         order = sorted(found.values(), key=lambda item: (item.limit is None, belief.schema[item.secret].size))
         pending = (f"figures at delta {delta:g}", *people)
         knows = "table" if "table" in who else who[-1]
-        for item in track(order, "a first look at delta"):
+        draws = draws_at(belief, plan, found, delta)
+        for item in track(
+            [item for item in order if _is_drawn(belief, plan, item.secret)], "a first look at delta"
+        ):
             story = told(belief, knows, plan, item.secret, delta, _FEW_DRAWS)
             yield Refined((replace(item, stories=(story,)),), pending=pending, is_rough=True)
         for item in track(order, "figures at delta"):
-            story = told(belief, knows, plan, item.secret, delta)
+            story = told(belief, knows, plan, item.secret, delta, draws)
             found[item.secret] = replace(item, stories=(story,))
             yield Refined((found[item.secret],), pending=pending)
         if "population" in who and knows != "population":
             known = self._population() if belief is self.opened.belief else Belief.population_of(belief)
             for item in track(order, "figures of who knows the population"):
-                story = told(known, "population", plan, item.secret, delta)
+                story = told(known, "population", plan, item.secret, delta, draws)
                 full = replace(found[item.secret], stories=(story, *found[item.secret].stories))
                 yield Refined((full,), pending=pending)
 
@@ -136,6 +141,32 @@ class Refiner:
             use, variance = estimated(release, settings.people, self.opened.shares, coarse)
             needed = precise_people(release, settings.precision, coarse.prior(release.name))
             yield Worth(release.name, use, variance, needed)
+
+
+def draws_at(belief: Belief, plan: Plan, secrets: Iterable[str], delta: float) -> int | None:
+    """Return how many releases are drawn for each value; None for as many as an audit draws by itself.
+
+    Whoever moves sliders waits for them, so of very many draws a third must do: twice as many as can certify
+    anything, they leave figures some hundredths of a nat higher. Where memory holds fewer than the usual ones
+    of a secret with very many values, an audit finds out how many.
+    """
+    usual = usual_draws(delta)
+    wanted = max(usual // 3, math.ceil(-2 * math.log(BETA) / delta), _LEAST_DRAWS)
+    offered = [Question.of(belief, plan, name, None).wanted_draws(delta, BETA, None) for name in secrets]
+    return wanted if wanted < usual and all(most == usual for most in offered) else None
+
+
+def _is_drawn(belief: Belief, plan: Plan, secret: str) -> bool:
+    """Whether memory holds the draws of a first look: of very many values it does not."""
+    return Question.of(belief, plan, secret, None).wanted_draws(1.0 / _FEW_DRAWS, BETA, None) is not None
+
+
+def sampling_of(opened: Opened, document: Document, plan: Plan) -> Sampling:
+    """Return how an audit draws the figures that the studio shows."""
+    delta = document.settings.delta
+    if delta is None:
+        return Sampling(seed=SEED)
+    return Sampling(draws_at(opened.counted(plan), plan, opened.secrets(document), delta), seed=SEED)
 
 
 def worst_cases(

@@ -98,15 +98,16 @@ class Guard:
         if origin is None and method not in _READS:
             return problem(403, "a change must say which page it comes from (Origin).")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        is_in = self._keys.opens(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
         if scope["path"] == "/" and method in _READS and given:
-            return self._admission(given[0])
-        cookies = cookie_parser(headers.get("cookie", ""))
-        if not self._keys.opens(cookies.get(COOKIE, "")):
+            return self._admission(given[0], is_in=is_in)
+        if not is_in:
             return problem(401, "open the address that the terminal shows; each works once, in one browser.")
         return None
 
-    def _admission(self, given: str) -> Response | None:
-        if not self._keys.spend(given):
+    def _admission(self, given: str, *, is_in: bool) -> Response:
+        """Let in who brings the token; who was let in before may open the same address again."""
+        if not self._keys.spend(given) and not is_in:
             return problem(401, "this address was used, or is another session's; start the studio again.")
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, self._keys.key, httponly=True, samesite="strict", path="/")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sidelight.attacks import rehearse
-from sidelight.auditing import Sampling, audit
+from sidelight.auditing import audit
 from sidelight.calibration import calibrate
 from sidelight.estimation import estimate
 from sidelight.foundation.errors import InputError
@@ -17,7 +17,7 @@ from sidelight.remedying import Remedy, remedies
 from sidelight.studio import messages as said
 from sidelight.studio.document import Choice, Document
 from sidelight.studio.figures import real
-from sidelight.studio.final import SEED
+from sidelight.studio.final import SEED, sampling_of
 from sidelight.studio.opened import Opened
 from sidelight.transport import collect, true_frequencies
 
@@ -78,7 +78,7 @@ def _remedied(
     _check_limits(plan)
     settings = document.settings
     audited = audit(
-        opened.counted(plan), plan, opened.secrets(document), sampling=Sampling(seed=SEED),
+        opened.counted(plan), plan, opened.secrets(document), sampling=sampling_of(opened, document, plan),
         adversary=settings.adversary.view,
     )  # fmt: skip
     found = remedies(audited, people=settings.people, within=settings.precision, seed=SEED)

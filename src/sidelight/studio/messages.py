@@ -280,6 +280,8 @@ class WorkState(Message):
     text: str
     done: int
     of: int | None
+    left: float | None = None
+    """Seconds that it will take, about; None where nobody knows."""
     revision: int
 
 

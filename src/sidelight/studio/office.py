@@ -209,7 +209,7 @@ class Office:
         if work != self._working:
             return
         if told.kind == "progress":
-            update = {"text": told.text, "done": told.done, "of": told.of}
+            update = {"text": told.text, "done": told.done, "of": told.of, "left": told.left}
             state = self.session.work[work] = self.session.work[work].model_copy(update=update)
             self._publish(said.WorkEvent(work=state))
         elif told.found is not None:

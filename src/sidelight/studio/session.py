@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from sidelight.auditing import SecretAudit
 from sidelight.auditing.verdict import adversary_of
 from sidelight.foundation.errors import InputError
 from sidelight.leakage import pair_leakage, saturation
@@ -194,21 +195,23 @@ class Session:
             self.live.learn(self.opened.plan(self.document, draft), worth, self.document)
         if part.worth:
             shown = shown.model_copy(update={"errors": self.live.errors(self.document, draft)})
-        found = {item.secret: item for item in part.secrets}
-        for name, item in found.items():
-            self.live.told[plan, name] = item
-        secrets = [
-            secret_figures(self.live.told[plan, item.secret], told_is_stale=part.is_rough)
-            if item.secret in found
-            else item
-            for item in shown.secrets
-        ]
+        found = {item.secret: self._told(plan, item, is_rough=part.is_rough) for item in part.secrets}
+        secrets = [found.get(item.secret, item) for item in shown.secrets]
         outcome = worst_outcome(item.outcome for item in secrets)
         update = {
             "secrets": secrets, "outcome": outcome, "pending": list(part.pending), "revision": self.revision
         }  # fmt: skip
         self.figures[plan] = shown.model_copy(update=update)
         return self.figures[plan]
+
+    def _told(self, plan: str, item: SecretAudit, *, is_rough: bool) -> said.SecretFigures:
+        """Return final figures of a secret; those at delta stay, greyed, until they are told anew."""
+        last = self.live.told.get((plan, item.secret))
+        is_kept = not item.stories and self.document.settings.delta is not None
+        if is_kept and last is not None and last.decide_by == item.decide_by:
+            item = replace(item, stories=last.stories)
+        self.live.told[plan, item.secret] = item
+        return secret_figures(item, told_is_stale=is_rough or is_kept)
 
     def keep(self, work: str, found: Found) -> None:
         """Keep what work has found, to be shown and adopted; the oldest is forgotten."""

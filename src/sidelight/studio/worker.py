@@ -30,6 +30,15 @@ from sidelight.studio.opened import Opened, Place, open_table
 
 _ORDER: TypeAdapter[Any] = TypeAdapter(said.WorkOrder)
 _NICE = 5
+_BEGINS = {
+    "calibrate": "looking for budgets", "remedies": "looking for remedies", "collect": "collecting reports",
+    "attack": "guessing",
+}  # fmt: skip
+"""What work says before it can say how far it is."""
+_LAST = ("done", "failed", "cancelled")
+_DIED = (
+    "the process that computed this was ended, perhaps for want of memory; change something, or try again."
+)
 _EVERY = 0.2
 """Seconds between two words about progress."""
 
@@ -54,6 +63,7 @@ class Told:
     text: str = ""
     done: int = 0
     of: int | None = None
+    left: float | None = None
     refined: Refined | None = None
     found: Found | None = None
 
@@ -68,10 +78,11 @@ class Worker:
     def __init__(self, place: Place, tell: Callable[[Told], None]) -> None:
         """Start the process; `tell` is called from a thread of its own."""
         self._place, self._tell = place, tell
-        self._closed = False
+        self._job: Job | None = None
         self._start()
 
     def _start(self) -> None:
+        self._is_ending = False
         context = get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=serve_jobs, args=(theirs, self._place), daemon=True)
@@ -83,12 +94,18 @@ class Worker:
     def _listen(self, ours: Connection) -> None:
         with suppress(EOFError, OSError):
             while True:
-                self._tell(ours.recv())
+                told = ours.recv()
+                if told.kind in _LAST and told.job == self._job:
+                    self._job = None
+                self._tell(told)
+        if self._job is not None and not self._is_ending:
+            self._tell(Told(self._job, "failed", _DIED))
 
     def do(self, job: Job) -> None:
         """Do a job instead of the one that is on the way, if there is one."""
-        if not self._process.is_alive() and not self._closed:
+        if not self._process.is_alive() and not self._is_ending:
             self._start()
+        self._job = job
         with suppress(OSError):
             self._ours.send(job)
 
@@ -104,12 +121,12 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        self._closed = True
         self._end()
 
     def _end(self) -> None:
         # The listener reads its end of the pipe and goes; closed under it, the pipe's number could become
         # that of another connection, of which it would read.
+        self._is_ending = True
         self._process.kill()
         self._process.join()
         self._listener.join()
@@ -188,6 +205,7 @@ class Desk:
                 yield Told(job, "refined", refined=part)
             return
         order = _ORDER.validate_json(job.order)
+        yield Told(job, "progress", _BEGINS[order.work])
         yield Told(job, "found", found=done(refiner.opened, document, order, job.id, job.revision))
 
     def _opened(self, document: Document) -> Refiner:
@@ -203,6 +221,7 @@ def _tracker(job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool])
 
     def tracker(items: Iterable[Any], description: Description, total: int | None) -> Iterator[Any]:
         depth[0] += 1
+        begun = time.monotonic()
         try:
             for count, item in enumerate(items):
                 if not wanted():
@@ -210,9 +229,23 @@ def _tracker(job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool])
                 if depth[0] == 1 and time.monotonic() - said_at[0] > _EVERY:
                     said_at[0] = time.monotonic()
                     text = description if isinstance(description, str) else description()
-                    tell(Told(job, "progress", text, count, total))
+                    tell(
+                        Told(
+                            job,
+                            "progress",
+                            text,
+                            count,
+                            total,
+                            seconds_left(count, total, said_at[0] - begun),
+                        )
+                    )
                 yield item
         finally:
             depth[0] -= 1
 
     return tracker
+
+
+def seconds_left(done: int, total: int | None, passed: float) -> float | None:
+    """Return the seconds that the rest takes if it goes on like this; None before that can be said."""
+    return None if not done or total is None else passed / done * (total - done)

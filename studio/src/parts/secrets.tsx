@@ -114,7 +114,7 @@ export function OddsCard({ item }: { item: SecretFigures }) {
   return (
     <section class="card odds" aria-labelledby="odds">
       <h2 id="odds">What people risk about {item.secret}</h2>
-      <p class={item.total.stale ? "stale" : ""}>{odds.words}</p>
+      <p class={item.decisive.stale ? "stale" : ""}>{odds.words}</p>
       <div class="gauge" role="img" aria-label={`A guess of ${percent(odds.before)} becomes at most ${percent(odds.after)}`}>
         <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
           <rect class="track" width="100" height="6" />

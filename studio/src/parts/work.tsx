@@ -1,6 +1,7 @@
 // Long work: a button that starts it, its progress, and how to stop it.
 import type { ComponentChildren } from "preact";
 import type { WorkOrder, WorkResult, WorkState } from "../messages.ts";
+import { duration } from "../state/format.ts";
 import { cancel, order, state } from "../state/store.ts";
 
 const isOn = ({ status }: WorkState): boolean => status === "waiting" || status === "running";
@@ -31,7 +32,10 @@ function Progress({ work }: { work: WorkState }) {
   return (
     <span class="progress" role="status">
       <progress aria-label={work.text || work.kind} {...share} />
-      <span>{work.text || "Working"}</span>
+      <span>
+        {work.text || "Working"}
+        {work.left != null && <small class="muted"> {duration(work.left)} left</small>}
+      </span>
       <button type="button" class="plain small" onClick={() => void cancel(work.id)}>
         Stop
       </button>

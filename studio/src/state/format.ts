@@ -53,6 +53,12 @@ export const count = (number: number): string => (number >= 1e9 ? brief(number, 
 /** Return how many there are of a thing that is named in the singular. */
 export const many = (number: number, noun: string): string => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
+/** Return about how long something takes, given its seconds. */
+export function duration(seconds: number): string {
+  if (seconds < 5) return "a few seconds";
+  return seconds < 90 ? `about ${5 * Math.round(seconds / 5)} seconds` : `about ${Math.round(seconds / 60)} minutes`;
+}
+
 /** What each kind of figure means. */
 export const KINDS: Record<Figure["kind"], string> = {
   exact: "the true figure",
