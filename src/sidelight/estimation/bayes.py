@@ -123,4 +123,7 @@ def dirichlet_posteriors(noisy: Noisy, share: Array, alphas: Sequence[float]) ->
     dirichlets(noisy.centre, s, shapes, tables(), tilts, means[:count], spreads[:count], evidence[:count])
     means[count:] = rows[count:]
     evidence[count:] = -0.5 * (((rows[count:] - noisy.centre) / s) ** 2).sum(axis=1)
+    # Noise so large that its sums lose every digit: the prior stays as it is, and has no evidence.
+    lost = np.isnan(evidence)
+    means[lost], spreads[lost], evidence[lost] = rows[lost], 0.0, -np.inf
     return means, spreads, evidence

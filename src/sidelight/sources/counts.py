@@ -80,7 +80,10 @@ class Records:
 
         The diagonal blocks hold each attribute's own weights.
         """
-        if use_loop("sources.count_tables", len(self.weights), len(self.schema) / VALUES_A_WORD):
+        # That way keeps a table for every pair: few records of many attributes are a matrix product.
+        pairs = math.comb(len(self.schema) + 1, 2)
+        width = len(self.schema) / VALUES_A_WORD
+        if len(self.weights) >= pairs and use_loop("sources.count_tables", len(self.weights), width):
             digits = _binary_digits(self.weights)
             if digits is not None:
                 return _counted_blocks(self.codes, self.schema.sizes, digits)
