@@ -21,6 +21,7 @@ from starlette.routing import Route
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.strict import parsed_table
 from sidelight.service.advancing import keep_looking
+from sidelight.service.bodies import read_body
 from sidelight.service.canonical import digest_of, parsed_document
 from sidelight.service.collector import MOST_TOKENS, Collector
 from sidelight.service.committing import Grouping
@@ -37,7 +38,7 @@ from sidelight.service.results import model, over_time
 from sidelight.service.store import Store, StoredRound
 from sidelight.service.stores import store_of
 from sidelight.service.task import task_from
-from sidelight.service.uploads import Uploads, read_body
+from sidelight.service.uploads import Uploads
 
 SETTINGS = "SIDELIGHT_SERVICE"
 """The environment variable that tells workers their settings."""

@@ -83,8 +83,12 @@ class Listening:
 
     def url(self, bound: socket.socket) -> str:
         """Return the address for people."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http{'s' if self.certificate else ''}://{host}:{bound.getsockname()[1]}"
+        return f"http{'s' if self.certificate else ''}://{bracketed(self.host)}:{bound.getsockname()[1]}"
+
+
+def bracketed(host: str) -> str:
+    """Return a host as an address writes it: that of IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def store_in(folder: Path) -> str:

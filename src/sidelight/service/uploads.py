@@ -13,10 +13,11 @@ from time import perf_counter
 from typing import Annotated, cast
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from sidelight.service.arrow_uploads import from_arrow
+from sidelight.service.bodies import read_body
 from sidelight.service.collector import Collector, hash_token
 from sidelight.service.committing import Answer
 from sidelight.service.metrics import Metrics
@@ -108,24 +109,6 @@ class Uploads:
                 413, f"An upload has at most {self.limits.reports} reports; send fewer at once."
             )
         return digest, submissions
-
-
-async def read_body(request: Request, most: int) -> bytes:
-    """Return what a request holds, refused as soon as it is known to be too much."""
-    too_large = ProblemError(413, f"A request has at most {most} bytes; send less at once.")
-    stated = request.headers.get("content-length", "0")
-    if not (stated.isascii() and stated.isdigit()) or int(stated) > most:
-        raise too_large
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                raise too_large
-            parts.append(part)
-    except ClientDisconnect:
-        raise ProblemError(400, "The request ended before its last byte.") from None
-    return b"".join(parts)
 
 
 def _from_json(body: bytes) -> tuple[str, list[Submission]]:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from sidelight.foundation.errors import SidelightError
+from sidelight.service.bodies import read_body
 from sidelight.service.problems import ProblemError, problem
 from sidelight.studio import messages as said
 from sidelight.studio.exports import EXPORTS, exported
@@ -76,12 +77,7 @@ async def _body(request: Request, largest: int) -> bytes:
     """Return the body of a request that is JSON and not too large."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
         raise ProblemError(415, f"the body must be {JSON}.")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > largest:
-            raise ProblemError(413, f"the body must be at most {largest >> 20} MiB.")
-    return bytes(body)
+    return await read_body(request, largest)
 
 
 def _parsed(parse: Callable[[bytes], M], body: bytes) -> M:

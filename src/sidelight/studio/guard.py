@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sidelight.service.problems import problem
+from sidelight.service.server import bracketed
 
 COOKIE = "sidelight_studio"
 HEADERS = {
@@ -56,7 +57,7 @@ class Keys:
 
 def hosts_of(host: str, port: int) -> frozenset[str]:
     """Return what the Host header may say: the names of this machine to itself, and the one it was given."""
-    names = {*_LOOPBACK, f"[{host}]" if ":" in host else host}
+    names = {*_LOOPBACK, bracketed(host)}
     return frozenset(f"{name}:{port}" for name in names)
 
 

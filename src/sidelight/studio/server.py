@@ -63,8 +63,7 @@ def serve(
             office = Office(session, path, keys.key)
             try:
                 app = make_app(office, keys, hosts_of(address.host, port))
-                host = f"[{address.host}]" if ":" in address.host else address.host
-                ready(f"http://{host}:{port}/?token={keys.token}", session)
+                ready(f"{Listening(address.host, port).url(listening)}/?token={keys.token}", session)
                 _run(uvicorn.Config(
                     app, log_level="warning", access_log=False, lifespan="off", server_header=False,
                     timeout_graceful_shutdown=_STOP_SECONDS,
