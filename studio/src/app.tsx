@@ -144,7 +144,7 @@ function Bar({ now }: { now: State | null }) {
 /** Whether what is on screen is also in the file. */
 function Saved({ revision }: { revision: number }) {
   const { revision: kept, problem: why } = saved.value;
-  const words = why ? "Not saved" : link.value !== "open" ? "Not connected" : kept >= 0 && (kept < revision || isBusy.value) ? "Saving" : "Saved";
+  const words = why ? "Not saved" : link.value !== "open" ? "Not connected" : kept < revision || isBusy.value ? "Saving" : "Saved";
   return (
     <span class={`saved ${words === "Saved" ? "" : "pending"}`} title={why || undefined}>
       <i class="dot" aria-hidden="true" />

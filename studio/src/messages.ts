@@ -493,7 +493,7 @@ export interface State {
   history: History;
   work: WorkState[];
   results: (Calibrated | Remedied | Collected | Attacked)[];
-  /** The last revision that is in the state's file. */
+  /** The last revision that opening the same files again would bring back. */
   saved: number;
 }
 

@@ -60,6 +60,12 @@ def test_changes_are_made_all_or_not_at_all(session: Session) -> None:
     assert (epsilon(session, "sex"), session.revision) == (1.0, 0)
 
 
+def test_a_first_change_counts_as_saved_only_once_it_is_written(session: Session) -> None:
+    assert (session.state().saved, session.state().revision) == (0, 0)
+    change(session, budget(2.0, "sex"))
+    assert (session.state().saved, session.state().revision) == (0, 1)
+
+
 def test_the_history_is_bounded(session: Session) -> None:
     history = session.history
     for step in range(MOST_STEPS + 20):

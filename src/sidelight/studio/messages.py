@@ -302,7 +302,7 @@ class State(Message):
     work: list[WorkState]
     results: list[WorkResult]
     saved: int
-    """The last revision that is in the state's file."""
+    """The last revision that opening the same files again would bring back."""
 
 
 class Update(Message):

@@ -44,14 +44,14 @@ class Session:
         live: the figures that are had at once.
         figures: of every plan, by its id.
         revision: counts changes.
-        saved: the last revision that is in the state's file.
+        saved: the last revision that opening the same files again would bring back.
     """
 
     place: Place
     history: History
     live: Live
     revision: int = 0
-    saved: int = -1
+    saved: int = 0
     figures: dict[str, said.PlanFigures] = field(default_factory=dict)
     columns: list[said.Column] = field(default_factory=list)
     work: dict[str, said.WorkState] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Session:
     @classmethod
     def start(cls, place: Place, history: History, opened: Opened, revision: int = 0) -> Session:
         """Return a session whose figures are ready; of a state that does not fit the table, raise why."""
-        session = cls(place, history, Live(opened), revision)
+        session = cls(place, history, Live(opened), revision, saved=revision)
         session._check(session.document)
         session.columns = opened.columns()
         session.history = history.in_place(session._fitting(session.document))
