@@ -11,9 +11,9 @@ from statistics import NormalDist
 import numpy as np
 
 from sidelight.advice.advice import choose_protocol
+from sidelight.estimation.best import best_posteriors
 from sidelight.estimation.estimators import published
 from sidelight.estimation.second_phase import learn_second_phase
-from sidelight.estimation.shrinkage import joint_marginals, least_risk, shared_domains
 from sidelight.estimation.unbiased import unbiased
 from sidelight.foundation.arrays import AnyCodes, Array, to_simplex
 from sidelight.protocols.direct import Sample, Split, product, smp, spl
@@ -106,7 +106,6 @@ def simulate(setting: Setting, trials: int) -> Cell:
     schema = setting.schema
     methods = _methods(setting, schema)
     estimates: dict[str, list[Trial]] = {name: [] for name in methods}
-    own: list[tuple[Trial, Trial, Trial]] = []
     truths: list[Trial] = []
     while len(truths) < trials:
         start = len(truths)
@@ -117,10 +116,8 @@ def simulate(setting: Setting, trials: int) -> Cell:
         truths += [_truth(schema, records) for records in blocks]
         for name, method in methods.items():
             estimates[name] += method(blocks, start)
-        own += _own_trials(setting, schema, blocks, start)
     results = {name: _stacked(rows) for name, rows in estimates.items()}
     results["smp + simplex"] = [to_simplex(column) for column in results["smp"]]
-    results[OURS] = _ours(schema, own)
     return Cell(setting, _errors(results, _stacked(truths)), _chosen(setting))
 
 
@@ -156,35 +153,6 @@ def _stacked(rows: Sequence[Trial]) -> Trial:
     return [np.stack([row[i] for row in rows]) for i in range(len(rows[0]))]
 
 
-def _own_trials(
-    setting: Setting, schema: Schema, blocks: list[AnyCodes], start: int
-) -> list[tuple[Trial, Trial, Trial]]:
-    """Return our unbiased estimates, their total variances, and what joints of groups say (NaN elsewhere)."""
-    trials = []
-    for reports in _reports(own_protocol(setting), blocks, start):
-        sums = reports.aggregate()
-        marginals = unbiased([sums])
-        lent = joint_marginals(schema, [sums], marginals)
-        items = [marginals[name] for name in schema.names]
-        spread = [np.array([item.variance(to_simplex(item.estimate)).sum()]) for item in items]
-        joint = [lent.get(name, np.full(schema[name].size, np.nan)) for name in schema.names]
-        trials.append(([item.estimate for item in items], spread, joint))
-    return trials
-
-
-def _ours(schema: Schema, own: list[tuple[Trial, Trial, Trial]]) -> Trial:
-    """Return our estimates for all trials: shrunken or projected, domain by domain, or a group's."""
-    best, spread, lent = (_stacked(rows) for rows in zip(*own, strict=True))
-    for names in shared_domains(schema):
-        index = [schema.index(name) for name in names]
-        estimates = np.stack([best[i] for i in index], axis=1)
-        totals = np.stack([spread[i][:, 0] for i in index], axis=1)
-        shrunken = least_risk(estimates, totals)
-        for place, i in enumerate(index):
-            best[i] = shrunken[:, place]
-    return [np.where(np.isnan(a), b, a) for a, b in zip(lent, best, strict=True)]
-
-
 def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
     epsilon = setting.epsilon
     uniform = rs_fd(schema, epsilon)
@@ -197,7 +165,9 @@ def _methods(setting: Setting, schema: Schema) -> dict[str, Method]:
 
     phases = partial(two_phases, setting, schema)
     learnt = partial(learnt_prior, replace(setting, share=PRIOR_SHARE), schema)
+    own = own_protocol(setting)
     methods: dict[str, Method] = {
+        OURS: lambda blocks, start: list(map(_best, _reports(own, blocks, start))),
         "spl": _inverted(spl(schema, epsilon)),
         "smp": _inverted(smp(schema, epsilon)),
         "rs+fd": lambda blocks, start: [faked(uniform, part) for part in _reports(uniform, blocks, start)],
@@ -221,6 +191,14 @@ def _reports(protocol: Protocol, blocks: list[AnyCodes], start: int) -> list[Rec
 def own_protocol(setting: Setting) -> Split | Sample:
     """Return the protocol that ours chooses: from the schema and the budget alone, nothing of the data."""
     return choose_protocol(setting.schema, setting.epsilon)
+
+
+def _best(reports: RecordReports) -> Trial:
+    """Return the posterior means of every attribute, as `estimate` gives them."""
+    sums = [reports.aggregate()]
+    schema = reports.protocol.schema
+    found = best_posteriors(schema, sums, unbiased(sums))
+    return [found[name].mean for name in schema.names]
 
 
 def _inverted(protocol: Split | Sample) -> Method:
