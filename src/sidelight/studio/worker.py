@@ -7,11 +7,13 @@ so; where that takes too long it is ended and another one started.
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -88,7 +90,8 @@ class Worker:
         context = get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=serve_jobs, args=(theirs, self._place), daemon=True)
-        self._process.start()
+        with _uninterrupted():
+            self._process.start()
         theirs.close()
         self._listener = threading.Thread(target=self._listen, args=(self._ours,), daemon=True)
         self._listener.start()
@@ -135,10 +138,21 @@ class Worker:
         self._ours.close()
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let what is started here hear no Ctrl-C, not even before it can say so: the server ends it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def serve_jobs(pipe: Connection, place: Place) -> None:
     """Do jobs until the server is gone: the newest one, never two."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     with suppress(OSError, AttributeError):
         os.nice(_NICE)
