@@ -168,7 +168,7 @@ def test_killed_and_opened_again_it_goes_on_where_it_was_saved(
     studio.kill()
     _, file = read_state(state.read_text("utf-8"), "the file")
     assert file.revision == revision
-    again = Studio(state.with_name("people.csv"), state)
+    again = Studio(state.with_name("people.csv"), state, "--port", studio.url.split(":")[-1])
     try:
         with again.browser(client.cookies) as page:  # the open page's cookie still holds
             after = page.get("/api/state").json()
