@@ -8,9 +8,10 @@ from bench.timing import summary
 
 ABSENT = (
     "__init__", "__main__", "timing", "frequency_peers", "devices", "estimates", "pairs", "learning",
-    "service_millions",
+    "service_millions", "studio",
 )  # fmt: skip
-"""Not benchmarks, one for a machine with a GPU, grids of errors and millions of uploads, which take long."""
+"""Not benchmarks, one for a machine with a GPU, grids of errors and millions of uploads, which take long, and
+one that needs a browser."""
 
 
 def main() -> None:

@@ -35,16 +35,21 @@ WIDE, PHONE = (1400, 900), (390, 844)
 
 @pytest.fixture(scope="session", name="browser")
 def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """A browser that downloads nothing and keeps a log of what pages request and complain about."""
+    """The browser of all tests."""
+    browser = new_browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.quit()
+
+
+def new_browser(folder: Path) -> webdriver.Chrome:
+    """Return a browser that downloads nothing and keeps a log of what pages request and complain about."""
     program, driver = _find_or_install()
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+    for flag in (*FLAGS, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
-    yield browser
-    browser.quit()
+    return webdriver.Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
 
 
 DRAWN = "return document.documentElement.dataset.drawn === 'yes'"

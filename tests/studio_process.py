@@ -64,8 +64,8 @@ class Studio:
         self.process.stdout.close()
 
     def interrupt(self) -> tuple[int, str]:
-        """Press Ctrl-C; return the exit code and the last words."""
-        self.process.send_signal(signal.SIGINT)
+        """Press Ctrl-C, which every process of a terminal hears; return the exit code and the last words."""
+        os.killpg(self.process.pid, signal.SIGINT)
         rest, _ = self.process.communicate(timeout=AT_MOST)
         return self.process.returncode, rest
 

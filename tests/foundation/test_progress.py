@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidelight.foundation.progress import progress_bars, track
+from sidelight.foundation.progress import progress_bars, steps, track, tracking
 
 
 def test_a_description_may_change_from_item_to_item(monkeypatch, capsys) -> None:
@@ -49,3 +49,26 @@ def test_an_interruption_passes_and_leaves_no_tracker(monkeypatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         run()
     assert list(track([1], lambda: "nothing")) == [1]
+
+
+def test_steps_of_work_that_is_no_loop_are_told_one_by_one_and_end_with_it() -> None:
+    told: list[str] = []
+
+    def tracker(items, description, total):
+        assert total is None
+        try:
+            for item in items:
+                told.append(description())
+                yield item
+        finally:
+            told.append("end")
+
+    numbers: list[int] = []
+    with tracking(tracker), steps(lambda: f"number {numbers[-1]}") as step:
+        for number in (4, 2):
+            numbers.append(number)
+            step()
+    assert told == ["number 4", "number 2", "end"]
+    with steps(lambda: "nobody looks") as step:
+        step()
+        step()

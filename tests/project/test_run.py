@@ -346,6 +346,7 @@ def test_reports_that_were_simulated_stay_out_of_the_report(folder: Path) -> Non
         (("limit = 1", 'decide_by = "me"\nlimit = 1'), "`decide_by` must be one of"),
         (("limit = 1", 'decide_by = "table"\nlimit = 1'), "needs a delta"),
         (("seed = 1", 'seed = 1\noutput = "people.csv"'), "output: people.csv cannot be the folder"),
+        (("[wanted]", '[release]\nplan = "none.toml"\n[wanted]'), "release.plan: there is no file none.toml"),
         (("[wanted]", '[release]\nmechanism = "grrr"\n[wanted]'), "Did you mean 'grr'?"),
         (("[wanted]", '[release.mechanisms]\nsexe = "grr"\n[wanted]'), "release.mechanisms: there is no"),
         (("seed = 1", "sead = 1"), "there is no key 'sead'; did you mean 'seed'?"),

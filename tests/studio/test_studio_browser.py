@@ -43,12 +43,26 @@ def titanic_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(name="studio")
-def studio_fixture(titanic: Path, tmp_path: Path) -> Iterator[Studio]:
-    """A studio of the small table."""
-    studio = Studio(titanic, tmp_path / "state.json")
-    yield studio
+@pytest.fixture(name="running", scope="module")
+def running_fixture(
+    titanic: Path, browser: webdriver.Chrome, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Studio, str]]:
+    """A studio of the small table, and its state before anybody has changed anything."""
+    studio = Studio(titanic, tmp_path_factory.mktemp("studio") / "state.json")
+    ask = "fetch('/api/export/state').then(a => a.text()).then(arguments[0])"
+    yield studio, Hand(browser, studio).browser.execute_async_script(ask)
     studio.interrupt()
+
+
+@pytest.fixture(name="studio")
+def studio_fixture(running: tuple[Studio, str], browser: webdriver.Chrome) -> Studio:
+    """The same studio for every test that changes no more than its state."""
+    studio, state = running
+    ask = """
+    const [body, done] = arguments, headers = {"content-type": "application/json"};
+    fetch("/api/import", {method: "POST", headers, body}).then((answer) => done(answer.status))"""
+    assert Hand(browser, studio).browser.execute_async_script(ask, state) == 200
+    return studio
 
 
 def mark(hand: Hand, secret: str, limit: float) -> None:
@@ -166,6 +180,18 @@ def test_keys_are_enough(studio: Studio, browser: webdriver.Chrome) -> None:
     hand.wait(lambda: not hand.all("#tip")[0].is_displayed())
 
 
+def test_two_windows_follow_each_other(studio: Studio, browser: webdriver.Chrome) -> None:
+    hand = Hand(browser, studio)
+    hand.go("budgets")
+    renamed = {"change": "rename plan", "plan": hand.state()["active"], "name": "Theirs"}
+    body = json.dumps({"changes": [renamed], "window": "other"})
+    ask = """
+    const [body, done] = arguments, headers = {"content-type": "application/json"};
+    fetch("/api/changes", {method: "POST", headers, body}).then((answer) => done(answer.status))"""
+    assert browser.execute_async_script(ask, body) == 200
+    hand.wait(lambda: "Theirs" in hand.all(".tabs")[0].text)
+
+
 def test_a_killed_server_loses_nothing_and_the_page_goes_on(
     titanic: Path, browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
@@ -187,18 +213,6 @@ def test_a_killed_server_loses_nothing_and_the_page_goes_on(
         again.interrupt()
 
 
-def test_two_windows_follow_each_other(studio: Studio, browser: webdriver.Chrome) -> None:
-    hand = Hand(browser, studio)
-    hand.go("budgets")
-    renamed = {"change": "rename plan", "plan": hand.state()["active"], "name": "Theirs"}
-    body = json.dumps({"changes": [renamed], "window": "other"})
-    ask = """
-    const [body, done] = arguments, headers = {"content-type": "application/json"};
-    fetch("/api/changes", {method: "POST", headers, body}).then((answer) => done(answer.status))"""
-    assert browser.execute_async_script(ask, body) == 200
-    hand.wait(lambda: "Theirs" in hand.all(".tabs")[0].text)
-
-
 def test_hostile_names_are_text(browser: webdriver.Chrome, tmp_path: Path) -> None:
     names = ["<img src=x onerror=alert(1)>", "\"'><script>alert(2)</script>", "ünï \u202eevil", "a" * 300]
     rng = np.random.default_rng(5)
@@ -215,6 +229,37 @@ def test_hostile_names_are_text(browser: webdriver.Chrome, tmp_path: Path) -> No
         hand.go("budgets")
         hand.after(lambda: hand.type(f"Budget of {names[3]} as a number", "2"))
         assert complaints(browser) == []
+    finally:
+        studio.interrupt()
+
+
+def test_a_column_of_ten_thousand_values_is_usable_and_what_is_too_much_is_refused_in_words(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(6)
+    shops = np.concatenate([np.arange(10_000), rng.integers(0, 10_000, 10_000)])
+    columns = {"shop": np.char.add("shop ", shops.astype(str))}
+    columns |= {f"answer {place:02}": rng.integers(0, 3, len(shops)).astype(str) for place in range(14)}
+    csv.write_csv(pa.table(columns), tmp_path / "shops.csv")
+    studio = Studio(tmp_path / "shops.csv", tmp_path / "state.json", "--max-values", "1000")
+    try:
+        hand = Hand(browser, studio)
+        hand.press("Show values of shop")
+        assert "further values" in hand.wait(lambda: hand.all(".row.column .wide"))[0].text
+        hand.press("Hide values of shop")
+        heights = "return [...document.querySelectorAll('.row.column')].map(row => row.offsetHeight)"
+        found = browser.execute_script(heights)[1:]
+        assert max(found) - min(found) <= 3, "rows that are not drawn yet are as high as the others"
+        hand.go("budgets")
+        hand.after(lambda: hand.type("Budget of shop as a number", "2"))
+        hand.go("columns")
+        body = [{"change": "column", "name": name, "kind": "ignored"} for name in columns]
+        ask = """
+        const [body, done] = arguments, headers = {"content-type": "application/json"};
+        const answer = fetch("/api/changes", {method: "POST", headers, body});
+        answer.then((found) => found.json()).then(({detail}) => done(detail))"""
+        assert "no column is left" in browser.execute_async_script(ask, json.dumps({"changes": body}))
+        assert len(hand.state()["plans"][0]["releases"]) == 15, "what is refused changes nothing"
     finally:
         studio.interrupt()
 

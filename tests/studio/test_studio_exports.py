@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 import sidelight as sl
+from sidelight.foundation.errors import InputError
 from sidelight.project.file import Project
 from sidelight.studio import messages as said
 from sidelight.studio.exports import EXPORTS, exported
 from sidelight.studio.history import read_state
+from sidelight.studio.opened import Place, open_table
+from sidelight.studio.projects import choices_of
 from sidelight.studio.session import Session
 from studio_cases import budget, change, session_of, settled, titanic
 
@@ -93,12 +96,15 @@ def test_the_exported_project_says_the_same(session: Session, tmp_path: Path) ->
     project = Project.read(tmp_path / "people.project.toml")
     assert project.limits == {"survived": 1.5, "sex": 9.0}
     assert project.secrets["survived"].reason == "It is theirs to tell."
-    assert project.release.budgets == {"class": 2.25, "age": 1.0, "sex": 0.7, "survived": 1.0}
-    assert project.release.mechanisms["age"] == "oue"
+    assert (project.release.plan, project.protect.draws) == ("people.plan.toml", None)
     assert (project.wanted.people, project.wanted.precision) == (5_000, 0.05)
     assert "class: 2 values instead of 4" in text
     table = sl.read(project.source, **project.reading)
     assert table.schema["class"].kind == "ordinal"
+    change(session, said.Coarsen(plan="plan-1", attribute="class", values=None))
+    release = Project.from_toml(exported(session.snapshot(None), "project").content).release
+    assert release.budgets == {"class": 2.25, "age": 1.0, "sex": 0.7, "survived": 1.0}
+    assert (release.plan, release.mechanisms["age"]) == (None, "oue")
 
 
 def test_the_exported_state_holds_no_key_and_no_folder(session: Session, tmp_path: Path) -> None:
@@ -137,19 +143,62 @@ def _at(story: dict[str, Any], delta: float) -> float:
     return next(point["upper"]["value"] for point in story["points"] if point["delta"] == delta)
 
 
-def test_figures_at_a_small_delta_are_those_of_the_exported_command(tmp_path: Path, monkeypatch, run) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of twelve attributes, whose releases are too many to be listed."""
+    folder = tmp_path_factory.mktemp("crowd")
     rows = [",".join(f"v{(row // 3 + row * at) % (3 + at % 3)}" for at in range(12)) for row in range(60)]
-    (tmp_path / "people.csv").write_text(
-        "\n".join([",".join("abcdefghijkl"), *rows]) + "\n", encoding="utf-8"
-    )
+    (folder / "people.csv").write_text("\n".join([",".join("abcdefghijkl"), *rows]) + "\n", encoding="utf-8")
+    return folder / "people.csv"
+
+
+@pytest.mark.parametrize("coarse", [{}, {"c": 3, "b": 2}], ids=["as it is", "coarsened"])
+def test_figures_at_a_small_delta_are_those_of_the_exported_files(
+    crowd: Path, tmp_path: Path, monkeypatch, run, coarse: dict[str, int]
+) -> None:
+    """Of the commands, and of a run of the project: to the last digit, and the same reports."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_bytes(crowd.read_bytes())
     session = session_of(tmp_path / "people.csv", drop=["l"])
-    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=30.0)], limit=None))
     change(session, said.SetAdversary(adversary=said.Adversary(), delta=1e-3))
-    export_all(session, tmp_path, "plan", "schema", "commands")
-    line = (tmp_path / "people.sh").read_text("utf-8").splitlines()[4]
-    found = json.loads(run(*shlex.split(line)[1:], "--json").out)["secrets"]["a"]
+    change(session, said.SetColumn(name="b", kind="ordinal"))
+    change(session, said.Withhold(plan="plan-1", attributes=["d"], withheld=True))
+    change(session, budget(0.3, "c"))
+    for name, size in coarse.items():
+        change(session, said.Coarsen(plan="plan-1", attribute=name, values=size))
+    export_all(session, tmp_path, "plan", "schema", "commands", "project")
+    audited, collected, _ = [
+        shlex.split(line)[1:]
+        for line in (tmp_path / "people.sh").read_text("utf-8").splitlines()
+        if line.startswith("sidelight")
+    ]
+    found = json.loads(run(*audited, "--json").out)["secrets"]["a"]
+    assert run(*collected).code == 0
+    assert run("run", "people.project.toml").code == 0
+    output = tmp_path / "sidelight-report"
+    ran = json.loads((output / "audit.json").read_text("utf-8"))["secrets"]["a"]
     shown = settled(session).secrets[0].at_delta
-    told = {item["adversary"]: _at(item, 1e-3) for item in found["stories"][:2]}
-    assert {figure.adversary: figure.value for figure in shown} == told
-    assert {item["draws"] for item in found["stories"][:2]} == {session.snapshot(None).sampling.draws}
+    draws = session.snapshot(None).sampling.draws
+    for told in (found, ran):
+        stories = {item["adversary"]: _at(item, 1e-3) for item in told["stories"][:2]}
+        assert {figure.adversary: figure.value for figure in shown} == stories
+        assert {item["draws"] for item in told["stories"][:2]} == {draws}
+    assert sl.Plan.read(output / "plan.toml").releases == sl.Plan.read("people.plan.toml").releases
+    (simulated,) = output.glob(".sidelight-cache/collection-*/simulated.parquet")
+    both = [sl.transport.read_reports(path) for path in (simulated, Path("people.reports.parquet"))]
+    assert sl.estimate(both[0]).to_json() == sl.estimate(both[1]).to_json()
+
+
+def test_a_project_with_a_plan_opens_as_it_was(session: Session, tmp_path: Path) -> None:
+    export_all(session, tmp_path, "project", "schema", "plan")
+    project = Project.read(tmp_path / "people.project.toml")
+    opened = open_table(Place(project.source, project.reading), {})
+    choices = choices_of(project, opened)
+    assert {name: choices[name] for name in ("sex", "class", "age")} == {
+        name: session.document.plans[0].of(name) for name in ("sex", "class", "age")
+    }
+    plan = tmp_path / "people.plan.toml"
+    plan.write_text(plan.read_text("utf-8").replace('"grr"', '"blh"', 1), "utf-8")
+    with pytest.raises(InputError, match="in a way that the studio does not offer"):
+        choices_of(project, opened)

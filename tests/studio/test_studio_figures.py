@@ -103,6 +103,56 @@ def test_figures_at_delta_stay_greyed_until_they_are_told_anew(wide: Path) -> No
     assert (worst.at_delta, worst.decisive.value, worst.decisive.stale) == ([], worst.total.value, False)
 
 
+def test_a_figure_at_delta_stays_beside_the_one_that_is_told_anew(wide: Path) -> None:
+    session = session_of(wide)
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=0.05))
+    refiner = Refiner(session.opened)
+    shown = [session.refine("plan-1", part) for part in refiner.refined(session.document, "plan-1")]
+    assert any(figure.stale for item in shown for figure in item.secrets[0].at_delta), "a first look"
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=0.04))
+    parts = list(refiner.refined(session.document, "plan-1"))
+    assert not any(part.is_rough for part in parts), "what is on screen says more than a first look"
+    for part in parts:
+        figures = session.refine("plan-1", part).secrets[0].at_delta
+        assert [figure.adversary for figure in figures] == ["population", "table"]
+    deltas = [[figure.delta for figure in item.at_delta] for item in shown[-1].secrets]
+    assert deltas == [[0.05, 0.05]]
+    assert {figure.delta for figure in session.figures["plan-1"].secrets[0].at_delta} == {0.04}
+
+
+@pytest.mark.parametrize(("decider", "first"), [(None, "table"), ("population", "population")])
+def test_the_figure_that_decides_comes_first(wide: Path, decider, first: str) -> None:
+    session = session_of(wide)
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    change(session, said.SetAdversary(adversary=said.Adversary(decide_by=decider), delta=0.05))
+    parts = Refiner(session.opened).refined(session.document, "plan-1")
+    final = [part for part in parts if part.secrets and part.secrets[0].stories and not part.is_rough]
+    assert [len(part.secrets[0].stories) for part in final] == [1, 2]
+    assert final[0].secrets[0].stories[0].adversary == first
+
+
+def test_a_population_is_fitted_once_for_every_coding(wide: Path, monkeypatch) -> None:
+    session, fitted = session_of(wide), []
+
+    def counted(belief):
+        fitted.append(belief)
+        return sl.Belief.tree_of(belief)
+
+    monkeypatch.setattr(sl.Belief, "population_of", counted)
+    change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=0.05))
+    refiner = Refiner(session.opened)
+    refiner.prepare()
+    for step in (
+        budget(0.9, "b"), said.Withhold(plan="plan-1", attributes=["i"], withheld=True),
+        said.Coarsen(plan="plan-1", attribute="c", values=3), budget(0.8, "b"),
+    ):  # fmt: skip
+        change(session, step)
+        list(refiner.refined(session.document, "plan-1"))
+    assert len(fitted) == 2
+
+
 def test_a_coarsened_and_withheld_plan_has_the_figures_of_its_audit(wide: Path) -> None:
     session = session_of(wide)
     change(session, said.Coarsen(plan="plan-1", attribute="c", values=3))

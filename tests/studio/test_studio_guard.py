@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from sidelight.studio.guard import COOKIE, HEADERS, Guard, Keys, hosts_of
+from sidelight.studio.guard import HEADERS, Guard, Keys, cookie_of, hosts_of
 
 HOME = "http://127.0.0.1:8765"
 
@@ -46,7 +46,7 @@ def keys() -> Keys:
 
 
 def pass_of(keys: Keys) -> dict[str, str]:
-    return {"Cookie": f"{COOKIE}={keys.key}"}
+    return {"Cookie": f"{cookie_of(HOME)}={keys.key}"}
 
 
 def test_the_token_is_exchanged_once_for_a_cookie_that_scripts_cannot_read(keys: Keys) -> None:
@@ -70,7 +70,7 @@ def test_a_wrong_token_opens_nothing_and_does_not_spend_the_right_one(keys: Keys
 
 @pytest.mark.parametrize("cookie", ["", "wrong", "=", ";;"])
 def test_without_the_cookie_nothing_is_answered(keys: Keys, cookie: str) -> None:
-    found = asked(keys, "GET", "/api/state", Cookie=f"{COOKIE}={cookie}")
+    found = asked(keys, "GET", "/api/state", Cookie=f"{cookie_of(HOME)}={cookie}")
     assert found.status_code == 401
     assert found.headers["content-type"] == "application/problem+json"
     assert "inside" not in found.text
@@ -115,3 +115,9 @@ def test_a_named_host_is_let_in_beside_this_machine() -> None:
     assert "10.0.0.7:9000" in hosts_of("10.0.0.7", 9000)
     assert "[fd00::1]:9000" in hosts_of("fd00::1", 9000)
     assert hosts_of("127.0.0.1", 1) == {"127.0.0.1:1", "localhost:1", "[::1]:1"}
+
+
+def test_studios_beside_each_other_have_cookies_of_their_own(keys: Keys) -> None:
+    other = {"Cookie": f"{cookie_of('127.0.0.1:8766')}={Keys().key}; {cookie_of(HOME)}={keys.key}"}
+    assert asked(keys, "GET", "/api/state", **other).status_code == 200
+    assert "sidelight_studio_8765=" in asked(keys, "GET", f"/?token={keys.token}").headers["set-cookie"]

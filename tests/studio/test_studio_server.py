@@ -168,7 +168,7 @@ def test_killed_and_opened_again_it_goes_on_where_it_was_saved(
     studio.kill()
     _, file = read_state(state.read_text("utf-8"), "the file")
     assert file.revision == revision
-    again = Studio(state.with_name("people.csv"), state)
+    again = Studio(state.with_name("people.csv"), state, "--port", studio.url.split(":")[-1])
     try:
         with again.browser(client.cookies) as page:  # the open page's cookie still holds
             after = page.get("/api/state").json()
@@ -179,3 +179,11 @@ def test_killed_and_opened_again_it_goes_on_where_it_was_saved(
     finally:
         code, words = again.interrupt()
     assert (code, "Stopped; what was decided is in" in words) == (0, True)
+
+
+def test_ctrl_c_right_after_the_start_is_quiet(tmp_path) -> None:
+    """The process beside the server still loads what it needs, and must not complain."""
+    code, words = Studio(titanic(tmp_path), tmp_path / "state.json").interrupt()
+    assert code == 0
+    assert [line.split(";")[0] for line in words.strip().splitlines()[-1:]] == ["Stopped"]
+    assert "Traceback" not in words

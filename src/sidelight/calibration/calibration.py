@@ -293,7 +293,8 @@ def _solved(problem: Problem, search: _Search[Rule], budgets: Budgets) -> _Solut
         if best is not None and settled.is_settled_as(best.problem):
             break
         rule = search.constrain(settled)
-        check_feasible(settled, rule)
+        for _ in track([rule], "whether any budget keeps the limits"):
+            check_feasible(settled, rule)
         uniform = search.uniform(settled, rule)
         guess = search.unequal(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)
         if best is None or settled.weighted_error(guess) < best.problem.weighted_error(best.budgets):

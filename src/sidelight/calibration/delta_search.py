@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from sidelight.calibration.unequal import Certificate, check_errors, error_slope
 from sidelight.calibration.uniform import ROUNDING, excess, uniform_budget
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.progress import track
+from sidelight.foundation.progress import steps, track
 from sidelight.leakage.totals import DeltaLeakage, leakage_at
 from sidelight.leakage.totals.at_delta import BETA
 from sidelight.plan import Plan
@@ -68,14 +69,19 @@ def uniform_at_delta(problem: Problem, rule: AtDelta) -> float:
     low = problem.least
     if excess(problem, composed, problem.alike(low)) <= 0:  # it holds for every belief, so for this one
         low = uniform_budget(problem, composed)
-    budget = LARGEST_BUDGET
-    for number, (secret, limit) in enumerate(_limited(problem)):
+    budget = tried = LARGEST_BUDGET
+    with steps(lambda: f"one budget for all attributes: trying {tried:.3g}") as step:
+        for number, (secret, limit) in enumerate(_limited(problem)):
 
-        def share(each: float, secret: str = secret, limit: float = limit) -> float:
-            return rule.figure(secret, problem.alike(each)) / (limit * aim(rule))
+            @cache  # the search asks again about the ends of what holds the budget
+            def share(each: float, secret: str = secret, limit: float = limit) -> float:
+                nonlocal tried
+                tried = each
+                step()
+                return rule.figure(secret, problem.alike(each)) / (limit * aim(rule))
 
-        if number == 0 or share(budget) > 1:
-            budget = _largest(share, min(low, budget), budget, rule)
+            if number == 0 or share(budget) > 1:
+                budget = _largest(share, min(low, budget), budget, rule)
     return budget
 
 
@@ -110,10 +116,13 @@ def _crossing(share: Callable[[float], float], low: float, high: float, precisio
     """Return a budget on the safe side of the crossing between two: figures are nearly powers of budgets."""
     from scipy.optimize import brentq
 
-    def over(log: float) -> float:
-        return math.log(min(max(share(math.exp(log)), 1e-3), 1e3))
-
     ends = math.log(low), math.log(high)
+    # What was looked at before is not looked at again, as the exponential of its logarithm might be.
+    known = {ends[0]: low, ends[1]: high}
+
+    def over(log: float) -> float:
+        return math.log(min(max(share(known.get(log, math.exp(log))), 1e-3), 1e3))
+
     if over(ends[0]) >= 0:  # the budget that composition allows is safe, but for rounding
         return low
     return math.exp(brentq(over, *ends, xtol=precision, rtol=precision) - 2 * precision)
@@ -160,11 +169,14 @@ def unequal_at_delta(problem: Problem, rule: AtDelta, uniform: float) -> Array:
     ("sequential convex programming"; reach as in trust-region methods).
     """
     check_errors(problem, problem.alike(uniform))
-    best = _landed(problem, rule, _look(problem, rule, problem.alike(uniform)))
+    (best,) = [
+        _landed(problem, rule, _look(problem, rule, start))
+        for start in track([problem.alike(uniform)], "how figures grow with each budget")
+    ]
     error = problem.weighted_error(best.budgets)
     reach = _REACH
-    steps, least = (_MANY_STEPS, _LEAST_REACH / 10) if rule.is_listed else (_STEPS, _LEAST_REACH)
-    for _ in track(range(steps), "budgets"):
+    most, least = (_MANY_STEPS, _LEAST_REACH / 10) if rule.is_listed else (_STEPS, _LEAST_REACH)
+    for _ in track(range(most), "budgets"):
         place = _landed(problem, rule, _look(problem, rule, _step(problem, best, reach), best))
         found = problem.weighted_error(place.budgets)
         if found > error * _WORTH:
@@ -264,7 +276,9 @@ class Certified:
 
 def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None) -> Certified:
     """Return these budgets, all multiplied by a number near 1, that are certified to keep every limit."""
-    order, power = _nearest_first(problem, rule, budgets)
+    ((order, power),) = [
+        _nearest_first(problem, rule, start) for start in track([budgets], "what is nearest to its limit")
+    ]
     coins = np.random.default_rng(seed)
     kept: Certified | None = None
     factor = 1.0

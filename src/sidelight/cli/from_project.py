@@ -163,7 +163,7 @@ def _policy(command: str, project: Project) -> Given:
     """Return secrets, limits, who decides and, where one name says it, the mechanism."""
     release, delta = project.release, project.protect.delta
     at_delta = command == "audit" or project.protect.decide_by in _AT_DELTA
-    simple = not release.mechanisms and not isinstance(release.budgets, dict)
+    simple = release.plan is None and not release.mechanisms and not isinstance(release.budgets, dict)
     has_auto = release.mechanism == "auto"
     budget = release.epsilon if isinstance(release.budgets, str) else release.budgets
     return {
@@ -172,6 +172,7 @@ def _policy(command: str, project: Project) -> Given:
         "decide_by": project.protect.decide_by,
         "delta": delta if at_delta else None,
         "seed": project.seed if at_delta and delta is not None else None,
+        "draws": project.protect.draws if command == "audit" else None,
         "mechanism": release.mechanism if simple and not (has_auto and command == "audit") else None,
         "epsilon": budget if simple and not has_auto else None,
     }  # fmt: skip

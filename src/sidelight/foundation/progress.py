@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from itertools import repeat
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -24,6 +25,17 @@ def track(items: Iterable[T], description: Description, total: int | None = None
     if total is None and isinstance(items, Sequence):
         total = len(items)
     return items if tracker is None else tracker(items, description, total)
+
+
+@contextmanager
+def steps(description: Description) -> Iterator[Callable[[], None]]:
+    """Yield what to call before each step of work that is no loop of ours, as a search by a library is."""
+
+    def ticking() -> Generator[None]:
+        yield from track(repeat(None), description)
+
+    with closing(ticking()) as ticks:
+        yield lambda: next(ticks)
 
 
 @contextmanager

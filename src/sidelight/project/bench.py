@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from sidelight.auditing import Audit, Sampling, audit
 from sidelight.belief import Belief
@@ -34,9 +34,23 @@ class Bench:
     def table(self) -> Table:
         """The table, whose columns the project's secrets and mechanisms must be about."""
         with naming(str(self.project.file)):
-            table = read(self.project.source, **self.project.reading) if self.rows is None else self.rows
+            table = read(self.project.source, **self._reading) if self.rows is None else self.rows
         self.project.check_columns(table.schema.names)
         return table
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        """How the table is read: as the plan codes values, where one is named."""
+        reading = self.project.reading
+        if self.given is None:
+            return reading
+        return reading | {"schema": self.given.schema, "rest": reading.get("schema", True)}
+
+    @cached_property
+    def given(self) -> Plan | None:
+        """The plan whose releases the project takes, where it names one."""
+        path = self.project.plan_file
+        return None if path is None else Plan.read(path)
 
     @cached_property
     def belief(self) -> Belief:
@@ -72,6 +86,8 @@ class Bench:
     @cached_property
     def stated(self) -> Plan:
         """The plan as the project states it: its budgets, or the one that is audited first."""
+        if self.given is not None:
+            return self.judged(self.given.releases, self.given.origin)
         with naming(str(self.project.file)):
             releases = [self._release(item) for item in self.table.schema]
             return self.judged(tuple(release for release in releases if release is not None))
@@ -79,7 +95,8 @@ class Bench:
     @cached_property
     def audit(self) -> Audit:
         """The audit of the plan as stated, for the project's secrets."""
-        return audit(self.belief, self.stated, self.secrets, sampling=Sampling(seed=self.project.seed))
+        sampling = Sampling(self.project.protect.draws, seed=self.project.seed)
+        return audit(self.belief, self.stated, self.secrets, sampling=sampling)
 
     def judged(self, releases: tuple[Release, ...], origin: str = "") -> Plan:
         """Return a plan with the project's limits, reasons and purpose."""

@@ -55,12 +55,17 @@ class Protection(Strict):
     limit: Limit | None = None
     delta: float | None = None
     decide_by: str | None = None
+    draws: int | None = None  # for figures at delta; by default as many as an audit takes by itself
     reason: str = ""
 
 
 class Released(Strict):
-    """How each attribute is released; budgets are stated, or found by calibration."""
+    """How each attribute is released; budgets are stated, or found by calibration.
 
+    A plan file says all of it by itself, and how values are coded: coarser than the table has them, perhaps.
+    """
+
+    plan: str | None = None
     mechanism: str = "grr"
     mechanisms: dict[str, str] = Field(default_factory=dict)
     budgets: str | float | dict[str, float] = CALIBRATE  # the only text is "calibrate"
@@ -152,6 +157,11 @@ class Project:
         return None if self.data.schema_file is None else self.path_of(self.data.schema_file)
 
     @property
+    def plan_file(self) -> Path | None:
+        """The plan whose releases are stated, if a file is named."""
+        return None if self.release.plan is None else self.path_of(self.release.plan)
+
+    @property
     def output_folder(self) -> Path:
         """The folder of the report."""
         return self.path_of(self.output)
@@ -213,6 +223,16 @@ def _check(parsed: _ProjectFile) -> None:
             check_number(key, float(limit), at_least=0, infinite=True)
     if parsed.protect.delta is not None:
         check_number("protect.delta", parsed.protect.delta, above=0, below=1)
+    if parsed.protect.draws is not None:
+        check_whole("protect.draws", parsed.protect.draws, at_least=16)
+        if parsed.protect.delta is None:
+            raise InputError("`protect.draws` is for figures at delta; set `protect.delta`, or leave it out.")
+    others = parsed.release.model_fields_set - {"plan"}
+    if parsed.release.plan is not None and others:
+        raise InputError(
+            f"`release.{min(others)}` stands beside `release.plan`, which says how everything is released; "
+            "leave one of them out."
+        )
     budgets = parsed.release.budgets
     if isinstance(budgets, str) and budgets != CALIBRATE:
         fix = "Or a table of them, by attribute."

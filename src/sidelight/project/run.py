@@ -164,8 +164,12 @@ def _parts(project: Project, digests: Digests) -> dict[str, Any]:
         raise InputError(
             f"{project.file}: data.schema: there is no file {schema}; `sidelight schema` makes one."
         )
+    plan = project.plan_file
+    planned = None if plan is None else digests.of(str(plan))
+    if plan is not None and planned is None:
+        raise InputError(f"{project.file}: release.plan: there is no file {plan}; mend the path.")
     data = {
-        "content": found, "schema": described,
+        "content": found, "schema": described, "plan": planned,
         "queried": _queried(project, digests), "reading": project.data.model_dump(by_alias=True),
     }  # fmt: skip
     policy = {

@@ -111,7 +111,7 @@ def _remedy(number: int, item: Remedy) -> Facts:
 def plan_step(bench: Bench, done: Done, place: Path) -> Facts:
     """Calibrate where budgets are to be found, or where those that are stated break a limit."""
     found = done["audit"].facts
-    is_open = bench.project.release.budgets == CALIBRATE
+    is_open = bench.given is None and bench.project.release.budgets == CALIBRATE
     if not found["judged"] or not (is_open or found["over"]):
         _write_plan(bench.audit, place)
         reason = "no secret has a limit" if not found["judged"] else "the stated budgets keep every limit"
@@ -147,8 +147,8 @@ def calibrated(bench: Bench) -> Calibration:
     limits = {name: limit for name, limit in project.limits.items() if limit < math.inf}
     return calibrate(
         bench.belief, None if project.secrets else project.limit, limits=limits, secrets=list(limits) or None,
-        mechanism=project.release.mechanism, mechanisms=project.release.mechanisms, reports=bench.people,
-        delta=delta, decide_by="report" if delta is None else bench.decider,
+        plan=bench.given, mechanism=project.release.mechanism, mechanisms=project.release.mechanisms,
+        reports=bench.people, delta=delta, decide_by="report" if delta is None else bench.decider,
         seed=None if delta is None else project.seed, frontier=_FRONTIER, compare=True,
     )  # fmt: skip
 

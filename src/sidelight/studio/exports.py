@@ -112,9 +112,11 @@ def _state(asked: Snapshot) -> str:
 
 
 def _project(asked: Snapshot) -> str:
-    """Return a project file: the same secrets, limits and budgets, for `sidelight run`."""
-    settings, draft, names = asked.document.settings, asked.draft, asked.opened.schema.names
-    plan = asked.plan
+    """Return a project file: the same secrets, limits and budgets, for `sidelight run`.
+
+    Where values are coarsened it names the plan, which says how; else it says all by itself.
+    """
+    settings, sampling = asked.document.settings, asked.sampling
     data = {"path": asked.opened.place.name, "schema": f"{asked.stem}.schema.toml", **_source(asked)}
     secrets = {
         item.name: {
@@ -123,19 +125,33 @@ def _project(asked: Snapshot) -> str:
         }
         for item in settings.secrets
     }
-    protect = {"limit": settings.limit, "delta": settings.delta, "decide_by": settings.adversary.decide_by}
-    mechanisms = {name: "withheld" if draft.of(name).withheld else draft.of(name).mechanism for name in names}
-    budgets = {item.name: item.epsilon for item in plan.releases if item.epsilon is not None}
+    protect = {
+        "limit": settings.limit,
+        "delta": settings.delta,
+        "decide_by": settings.adversary.decide_by,
+        "draws": sampling.draws,
+    }
     project: dict[str, Any] = {
         "version": PROJECT_VERSION, "purpose": settings.purpose, "seed": SEED, "data": data,
         "secret": secrets, "protect": {key: part for key, part in protect.items() if part is not None},
-        "release": {"mechanisms": mechanisms, "budgets": budgets},
+        "release": _released(asked),
         "wanted": {"people": settings.people, "precision": settings.precision},
     }  # fmt: skip
-    coarse = asked.opened.coarsenings(draft)
-    head = ["Made by the studio; `sidelight run` reports on it. The data dictionary lies beside it."]
-    head += [f"Not in this file, but in the plan: {item.says}." for item in coarse.values()]
+    coarse = asked.opened.coarsenings(asked.draft)
+    beside = "The data dictionary and the plan lie" if coarse else "The data dictionary lies"
+    head = [f"Made by the studio; `sidelight run` reports on it. {beside} beside it."]
+    head += [f"In the plan: {item.says}." for item in coarse.values()]
     return "".join(f"{toml_comment(line)}\n" for line in head) + toml_text(project)
+
+
+def _released(asked: Snapshot) -> dict[str, Any]:
+    """Return how everything is released."""
+    draft, names = asked.draft, asked.opened.schema.names
+    if asked.opened.coarsenings(draft):
+        return {"plan": f"{asked.stem}.plan.toml"}
+    budgets = {item.name: item.epsilon for item in asked.plan.releases if item.epsilon is not None}
+    mechanisms = {name: "withheld" if draft.of(name).withheld else draft.of(name).mechanism for name in names}
+    return {"mechanisms": mechanisms, "budgets": budgets}
 
 
 def _source(asked: Snapshot) -> dict[str, Any]:

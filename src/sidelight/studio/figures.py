@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from sidelight.auditing import SecretAudit
 from sidelight.auditing.stories import Story
@@ -54,11 +54,11 @@ def told_figure(story: Story, *, stale: bool) -> said.Figure:
 
 
 def secret_figures(
-    item: SecretAudit, *, lower_is_stale: bool = False, told_is_stale: bool = False
+    item: SecretAudit, *, lower_is_stale: bool = False, fresh: Collection[AdversaryName] = AT_DELTA
 ) -> said.SecretFigures:
-    """Return what was found about a secret."""
+    """Return what was found about a secret; figures at delta of whom is not `fresh` are being made anew."""
     who = item.adversary
-    at_delta = [told_figure(story, stale=told_is_stale) for story in item.stories]
+    at_delta = [told_figure(story, stale=story.adversary not in fresh) for story in item.stories]
     deciding = item.deciding
     # what breaks a limit in the worst case may keep it at delta, which is not told yet
     is_awaited = deciding is None and item.decide_by in AT_DELTA

@@ -7,9 +7,10 @@ audited on the command line with the same seed, shows the same digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sidelight.auditing import Sampling, SecretAudit, audit
 from sidelight.auditing.stories import Story, told_adversaries
@@ -33,6 +34,8 @@ _LEAST_DRAWS = 20_000
 _SHOWN_NEIGHBOURS = 3
 _LARGEST_PREPARED = 2_000_000
 """Of tables with more cells the population is fitted only when somebody asks for it."""
+_MOST_CODINGS = 8
+"""So many ways to code the table are kept: those of plans side by side, and of some before them."""
 _STEP = 0.2
 
 
@@ -48,22 +51,51 @@ class Refined:
 
 
 @dataclass(eq=False)
+class _Known:
+    """What is known of people whose values are coded in one way: the table, and the population behind it.
+
+    Attributes:
+        belief: what someone knows who knows the table.
+        fitting: what someone knows who knows the population, once it was asked for: it takes long.
+    """
+
+    belief: Belief
+    fitting: Future[Belief] | None = None
+
+    def fit(self, threads: ThreadPoolExecutor) -> None:
+        """Begin to fit the population, unless that was begun before."""
+        if self.fitting is None or self.fitting.cancelled():
+            self.fitting = threads.submit(Belief.population_of, self.belief)
+
+    def population(self) -> Belief:
+        """Wait for the population, in steps between which the work can be stopped."""
+        assert self.fitting is not None  # noqa: S101 - whoever asks for it has begun it
+        for _ in track(iter(self.fitting.done, True), "fitting the population"):
+            wait([self.fitting], timeout=_STEP)
+        return self.fitting.result()
+
+
+@dataclass(eq=False)
 class Refiner:
     """Makes the final figures of one table's plans; what does not depend on a plan is kept.
 
     Attributes:
         opened: the table.
+        fitter: the thread that fits populations, one after the other.
     """
 
     opened: Opened
-    _fitted: Future[Belief] | None = None
-    _counted: dict[str, Belief] = field(default_factory=dict)
+    fitter: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1, "population"))
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _told_of: set[str] = field(default_factory=set)
+    """Secrets that have figures at delta on the page: greyed, they say more than a first look."""
 
     def refined(self, document: Document, plan_id: str) -> Iterator[Refined]:
         """Yield the figures of a plan as they come."""
         draft = document.plan(plan_id)
         plan = self.opened.plan(document, draft)
-        belief = self._belief(plan)
+        known = self._known_of(plan)
+        belief = known.belief
         decider = decider_of(document, belief)
         delta = document.settings.delta
         drawn = () if delta is None else (f"figures at delta {delta:g}",)
@@ -75,71 +107,67 @@ class Refiner:
             found |= {item.secret: item for item in made}
             rest = () if len(found) == len(names) else ("leakage of all reports together",)
             yield Refined(made, pending=(*rest, *drawn, *people))
-        if delta is not None:
-            yield from self._told(plan, belief, found, delta, people)
-        yield Refined(worth=tuple(self._worth(plan, document)))
+        yield Refined(worth=tuple(self._worth(plan, belief, document)), pending=drawn)
+        if delta is None:
+            self._told_of.clear()
+        else:
+            yield from self._told(plan, known, found, delta, decider)
+            yield Refined()
 
     def prepare(self) -> None:
-        """Learn beforehand what someone knows who knows the population: it takes long."""
+        """Begin to learn what someone knows who knows the population, before anybody waits for it."""
         belief = self.opened.belief
         is_small = (belief.sample_size or 0) * len(belief.schema) <= _LARGEST_PREPARED
-        if self._fitted is None and is_small and "population" in told_adversaries(belief):
-            self._population_later()
+        if is_small and "population" in told_adversaries(belief):
+            self._known.setdefault("", _Known(belief)).fit(self.fitter)
 
-    def _population_later(self) -> Future[Belief]:
-        if self._fitted is None:
-            thread = ThreadPoolExecutor(1, "population")
-            self._fitted = thread.submit(Belief.population_of, self.opened.belief)
-            thread.shutdown(wait=False)
-        return self._fitted
-
-    def _population(self) -> Belief:
-        """Return what someone knows who knows the population; a step that can be stopped on the way."""
-        fitted = self._population_later()
-        for _ in track(iter(lambda: fitted.done(), True), "fitting the population"):
-            wait([fitted], timeout=_STEP)
-        return fitted.result()
-
-    def _belief(self, plan: Plan) -> Belief:
+    def _known_of(self, plan: Plan) -> _Known:
         """Return what is known of people as the plan codes them, counted at most once for each coding."""
-        key = repr([release.attribute for release in plan.releases])
-        if key not in self._counted:
-            if len(self._counted) > 8:  # plans side by side, and those before them
-                self._counted.clear()
-            self._counted[key] = self.opened.counted(plan)
-        return self._counted[key]
+        schema = self.opened.schema
+        is_coarse = any(release.attribute != schema[release.name] for release in plan.releases)
+        key = repr([release.attribute for release in plan.releases]) if is_coarse else ""
+        if key not in self._known:
+            if len(self._known) > _MOST_CODINGS:
+                self._known = {name: item for name, item in self._known.items() if not name}
+            self._known[key] = _Known(self.opened.counted(plan))
+        return self._known[key]
+
+    def forget(self, but: _Known | None = None) -> None:
+        """Let no population be fitted that nobody asks for any more, unless it was begun."""
+        for known in self._known.values():
+            if known is not but and known.fitting is not None:
+                known.fitting.cancel()
 
     def _told(
-        self, plan: Plan, belief: Belief, found: dict[str, SecretAudit], delta: float, people: tuple[str, ...]
+        self, plan: Plan, known: _Known, found: dict[str, SecretAudit], delta: float, decider: AdversaryName
     ) -> Iterator[Refined]:
-        """Yield figures at delta: first from a few draws, then as an audit has them."""
+        """Yield figures at delta, those that decide first: from a few draws, then as an audit has them."""
+        belief, pending = known.belief, (f"figures at delta {delta:g}",)
         who: tuple[AdversaryName, ...] = told_adversaries(belief)
         order = sorted(found.values(), key=lambda item: (item.limit is None, belief.schema[item.secret].size))
-        pending = (f"figures at delta {delta:g}", *people)
-        knows = "table" if "table" in who else who[-1]
         draws = draws_at(belief, plan, found, delta)
-        for item in track(
-            [item for item in order if _is_drawn(belief, plan, item.secret)], "a first look at delta"
-        ):
-            story = told(belief, knows, plan, item.secret, delta, _FEW_DRAWS)
+        unseen = [item for item in order if _is_drawn(belief, plan, item.secret, self._told_of)]
+        for item in track(unseen, "a first look at delta"):
+            story = told(belief, who[-1], plan, item.secret, delta, _FEW_DRAWS)
             yield Refined((replace(item, stories=(story,)),), pending=pending, is_rough=True)
-        for item in track(order, "figures at delta"):
-            story = told(belief, knows, plan, item.secret, delta, draws)
-            found[item.secret] = replace(item, stories=(story,))
-            yield Refined((found[item.secret],), pending=pending)
-        if "population" in who and knows != "population":
-            known = self._population() if belief is self.opened.belief else Belief.population_of(belief)
-            for item in track(order, "figures of who knows the population"):
-                story = told(known, "population", plan, item.secret, delta, draws)
-                full = replace(found[item.secret], stories=(story, *found[item.secret].stories))
+        if len(who) > 1:
+            self.forget(known)
+            known.fit(self.fitter)
+        for name in sorted(who, key=lambda name: name != decider):
+            for item in track(order, f"figures at delta of who knows the {name}"):
+                knows = known.population() if name == "population" and len(who) > 1 else belief
+                story = told(knows, name, plan, item.secret, delta, draws)
+                both = (*found[item.secret].stories, story)
+                full = replace(item, stories=tuple(sorted(both, key=lambda each: who.index(each.adversary))))
+                found[item.secret] = full
+                self._told_of.add(item.secret)
                 yield Refined((full,), pending=pending)
 
-    def _worth(self, plan: Plan, document: Document) -> Iterator[Worth]:
+    def _worth(self, plan: Plan, belief: Belief, document: Document) -> Iterator[Worth]:
         settings = document.settings
-        coarse = self._belief(plan)
         for release in track(plan.releases, "people needed"):
-            use, variance = estimated(release, settings.people, self.opened.shares, coarse)
-            needed = precise_people(release, settings.precision, coarse.prior(release.name))
+            use, variance = estimated(release, settings.people, self.opened.shares, belief)
+            needed = precise_people(release, settings.precision, belief.prior(release.name))
             yield Worth(release.name, use, variance, needed)
 
 
@@ -156,8 +184,10 @@ def draws_at(belief: Belief, plan: Plan, secrets: Iterable[str], delta: float) -
     return wanted if wanted < usual and all(most == usual for most in offered) else None
 
 
-def _is_drawn(belief: Belief, plan: Plan, secret: str) -> bool:
-    """Whether memory holds the draws of a first look: of very many values it does not."""
+def _is_drawn(belief: Belief, plan: Plan, secret: str, told_of: Collection[str]) -> bool:
+    """Whether a first look is worth it, and memory holds its draws: of very many values it does not."""
+    if secret in told_of:
+        return False
     return Question.of(belief, plan, secret, None).wanted_draws(1.0 / _FEW_DRAWS, BETA, None) is not None
 
 

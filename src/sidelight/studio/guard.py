@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sidelight.service.problems import problem
 from sidelight.service.server import bracketed
 
-COOKIE = "sidelight_studio"
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,6 +60,11 @@ def hosts_of(host: str, port: int) -> frozenset[str]:
     return frozenset(f"{name}:{port}" for name in names)
 
 
+def cookie_of(host: str) -> str:
+    """Return the name of the cookie for an address: browsers tell hosts apart, but not the ports of one."""
+    return f"sidelight_studio_{host.rpartition(':')[2]}"
+
+
 class Guard:
     """Lets requests through to an application that may come in; adds headers to every answer."""
 
@@ -99,17 +103,17 @@ class Guard:
         if origin is None and method not in _READS:
             return problem(403, "a change must say which page it comes from (Origin).")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        is_in = self._keys.opens(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
+        is_in = self._keys.opens(cookie_parser(headers.get("cookie", "")).get(cookie_of(host), ""))
         if scope["path"] == "/" and method in _READS and given:
-            return self._admission(given[0], is_in=is_in)
+            return self._admission(given[0], host, is_in=is_in)
         if not is_in:
             return problem(401, "open the address that the terminal shows; each works once, in one browser.")
         return None
 
-    def _admission(self, given: str, *, is_in: bool) -> Response:
+    def _admission(self, given: str, host: str, *, is_in: bool) -> Response:
         """Let in who brings the token; who was let in before may open the same address again."""
         if not self._keys.spend(given) and not is_in:
             return problem(401, "this address was used, or is another session's; start the studio again.")
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, self._keys.key, httponly=True, samesite="strict", path="/")
+        answer.set_cookie(cookie_of(host), self._keys.key, httponly=True, samesite="strict", path="/")
         return answer

@@ -114,7 +114,7 @@ class Live:
         question = _Question(self, belief, plan, view, decider)
         found = [question.secret(name) for name in secrets]
         shown = [
-            secret_figures(item, lower_is_stale=is_kept, told_is_stale=True)
+            secret_figures(item, lower_is_stale=is_kept, fresh=())
             for item, is_kept in (self._with_last(draft.id, item) for item in found)
         ]
         errors, is_whole = self._errors(document, plan, hurry=hurry)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from pathlib import Path
 from typing import get_args
 
 from sidelight.foundation.errors import InputError
-from sidelight.plan import AdversaryName
+from sidelight.plan import AdversaryName, Plan
 from sidelight.project.file import CALIBRATE, Project
 from sidelight.studio import messages as said
-from sidelight.studio.document import MENU, Choice, check_adversary
+from sidelight.studio.document import MENU, Choice, Draft, check_adversary
+from sidelight.studio.jobs import choices_of as planned_choices
+from sidelight.studio.opened import Opened
 
 _PRECISION = 0.02
 
@@ -38,11 +40,13 @@ def settings_of(project: Project) -> said.Settings:
     )  # fmt: skip
 
 
-def choices_of(project: Project, names: Iterable[str]) -> dict[str, Choice]:
+def choices_of(project: Project, opened: Opened) -> dict[str, Choice]:
     """Return how a project releases attributes; budgets that are to be calibrated start at its first one."""
+    if project.plan_file is not None:
+        return _choices_of_plan(project.plan_file, opened)
     release = project.release
     choices = {}
-    for name in names:
+    for name in opened.schema.names:
         mechanism = release.mechanisms.get(name, release.mechanism)
         budgets = release.budgets
         stated = budgets.get(name) if isinstance(budgets, dict) else None if budgets == CALIBRATE else budgets
@@ -50,6 +54,21 @@ def choices_of(project: Project, names: Iterable[str]) -> dict[str, Choice]:
             mechanism=mechanism if mechanism in MENU else "grr", withheld=mechanism == "withheld",
             epsilon=release.epsilon if stated is None else float(stated),
         )  # fmt: skip
+    return choices
+
+
+def _choices_of_plan(path: Path, opened: Opened) -> dict[str, Choice]:
+    """Return the choices that a plan is made of; values must be coded as the table's or as they coarsen."""
+    plan = Plan.read(path)
+    choices = planned_choices(opened, plan)
+    coarse = opened.coarsenings(Draft(id="given", name="given", choices=choices))
+    for release in plan.releases:
+        name = release.name
+        known = coarse[name].coarse if name in coarse else opened.schema[name]
+        if release.attribute != known or release.mechanism not in MENU:
+            raise InputError(
+                f"{path} releases {name!r} in a way that the studio does not offer; use the commands on it."
+            )
     return choices
 
 

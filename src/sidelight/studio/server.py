@@ -95,6 +95,6 @@ def open_session(place: Place, path: Path, project: Project | None = None) -> tu
     document = first_document(opened.table.rows, None if project is None else settings_of(project))
     if project is not None:
         project.check_columns(opened.schema.names)
-        draft = document.plans[0].model_copy(update={"choices": choices_of(project, opened.schema.names)})
+        draft = document.plans[0].model_copy(update={"choices": choices_of(project, opened)})
         document = document.with_plan(draft)
     return Session.start(place, History((Step(document),)), opened), None

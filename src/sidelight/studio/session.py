@@ -15,6 +15,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.leakage import pair_leakage, saturation
 from sidelight.leakage.pair import direct_leakage
 from sidelight.mechanisms import mechanism_class
+from sidelight.plan import AT_DELTA
 from sidelight.studio import messages as said
 from sidelight.studio.document import MENU, Choice, Document, Draft, Known, changed, check_adversary, in_words
 from sidelight.studio.exports import Snapshot
@@ -207,11 +208,12 @@ class Session:
     def _told(self, plan: str, item: SecretAudit, *, is_rough: bool) -> said.SecretFigures:
         """Return final figures of a secret; those at delta stay, greyed, until they are told anew."""
         last = self.live.told.get((plan, item.secret))
-        is_kept = not item.stories and self.document.settings.delta is not None
-        if is_kept and last is not None and last.decide_by == item.decide_by:
-            item = replace(item, stories=last.stories)
+        fresh = [] if is_rough else [story.adversary for story in item.stories]
+        if last is not None and last.decide_by == item.decide_by and self.document.settings.delta is not None:
+            stories = {story.adversary: story for story in (*last.stories, *item.stories)}
+            item = replace(item, stories=tuple(stories[name] for name in AT_DELTA if name in stories))
         self.live.told[plan, item.secret] = item
-        return secret_figures(item, told_is_stale=is_rough or is_kept)
+        return secret_figures(item, fresh=fresh)
 
     def keep(self, work: str, found: Found) -> None:
         """Keep what work has found, to be shown and adopted; the oldest is forgotten."""

@@ -7,10 +7,13 @@ so; where that takes too long it is ended and another one started.
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -22,6 +25,7 @@ from pydantic import TypeAdapter
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.progress import Description, tracking
+from sidelight.foundation.threads import one_thread
 from sidelight.studio import messages as said
 from sidelight.studio.document import Document
 from sidelight.studio.final import Refined, Refiner
@@ -86,7 +90,8 @@ class Worker:
         context = get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=serve_jobs, args=(theirs, self._place), daemon=True)
-        self._process.start()
+        with _uninterrupted():
+            self._process.start()
         theirs.close()
         self._listener = threading.Thread(target=self._listen, args=(self._ours,), daemon=True)
         self._listener.start()
@@ -133,10 +138,21 @@ class Worker:
         self._ours.close()
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let what is started here hear no Ctrl-C, not even before it can say so: the server ends it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def serve_jobs(pipe: Connection, place: Place) -> None:
     """Do jobs until the server is gone: the newest one, never two."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     with suppress(OSError, AttributeError):
         os.nice(_NICE)
@@ -154,13 +170,12 @@ def serve_jobs(pipe: Connection, place: Place) -> None:
                 waiting.put(job)
 
     threading.Thread(target=listen, daemon=True).start()
+    one_thread()  # for good: populations are fitted beside draws, and the number of threads decides digits
     desk = Desk(place)
     while True:
         job = waiting.get()
         if job.id == newest[0]:
             desk.work(job, pipe.send, partial(_is_newest, newest, job.id))
-            if waiting.empty() and job.order is None:
-                desk.prepare()
 
 
 def _is_newest(newest: list[str], job: str) -> bool:
@@ -175,6 +190,7 @@ class Desk:
         self._place = place
         self._fixes: object = None
         self._refiner: Refiner | None = None
+        self._fitter = ThreadPoolExecutor(1, "population")
 
     def work(self, job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool]) -> None:
         """Do a job and tell what comes of it; an error is told too."""
@@ -192,14 +208,9 @@ class Desk:
         except Exception as error:  # noqa: BLE001 - the process goes on, the page says that it failed
             tell(Told(job, "failed", f"{type(error).__name__}: {error}"))
 
-    def prepare(self) -> None:
-        """Use the time in which nobody asks for anything."""
-        if self._refiner is not None:
-            self._refiner.prepare()
-
     def _told(self, job: Job) -> Iterator[Told]:
         document = Document.model_validate_json(job.document)
-        refiner = self._opened(document)
+        refiner = self._opened(job, document)
         if job.order is None:
             for part in refiner.refined(document, job.plan):
                 yield Told(job, "refined", refined=part)
@@ -208,10 +219,14 @@ class Desk:
         yield Told(job, "progress", _BEGINS[order.work])
         yield Told(job, "found", found=done(refiner.opened, document, order, job.id, job.revision))
 
-    def _opened(self, document: Document) -> Refiner:
+    def _opened(self, job: Job, document: Document) -> Refiner:
         if self._refiner is None or self._fixes != document.columns:
             opened: Opened = open_table(self._place, document.columns)
-            self._fixes, self._refiner = document.columns, Refiner(opened)
+            if self._refiner is not None:
+                self._refiner.forget()
+            self._fixes, self._refiner = document.columns, Refiner(opened, self._fitter)
+            if job.order is None:
+                self._refiner.prepare()
         return self._refiner
 
 
