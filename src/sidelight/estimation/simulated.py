@@ -16,6 +16,7 @@ from sidelight.estimation.averaging import averaged
 from sidelight.estimation.bayes import Noisy
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.shrinkage import Method, shared_domains
+from sidelight.estimation.stand_ins import StandIns
 from sidelight.foundation.arrays import Array
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.protocol import Protocol
@@ -38,11 +39,13 @@ def best_errors(
 ) -> dict[str, Array]:  # fmt: skip
     """Return simulated errors of "best" by attribute, (draws, values), those of noisy numbers being known.
 
-    The rest is as in `simulated_errors`.
+    Of many attributes some stand in for the others, see `stand_ins`. The rest is as in `simulated_errors`.
     """
     errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
     if rest:
-        errors |= _posterior_errors(schema.select(rest), frequencies, variances, loose)
+        stand_ins = StandIns.of(schema.select(rest), frequencies, variances)
+        some = schema.select(stand_ins.simulated)
+        errors |= stand_ins.everyone(_posterior_errors(some, frequencies, variances, loose))
     return {name: errors[name] for name in schema.names}
 
 
