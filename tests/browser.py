@@ -35,7 +35,14 @@ WIDE, PHONE = (1400, 900), (390, 844)
 
 @pytest.fixture(scope="session", name="browser")
 def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """A browser that downloads nothing and keeps a log of what pages request and complain about."""
+    """A browser that downloads nothing and keeps a log of what pages request and complain about.
+
+    Every module that imports the fixture has one of its own; the first to be used starts the browser for all.
+    """
+    if _SHARED:
+        _clear(_SHARED[0])
+        yield _SHARED[0]
+        return
     program, driver = _find_or_install()
     options = webdriver.ChromeOptions()
     options.binary_location = program
@@ -43,8 +50,25 @@ def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdri
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
+    _SHARED.append(browser)
     yield browser
+    _SHARED.clear()
     browser.quit()
+
+
+_SHARED: list[webdriver.Chrome] = []
+
+
+def _clear(browser: webdriver.Chrome) -> None:
+    """Take back what other tests have set."""
+    first, *others = browser.window_handles
+    for window in others:
+        browser.switch_to.window(window)
+        browser.close()
+    browser.switch_to.window(first)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.get("about:blank")
 
 
 DRAWN = "return document.documentElement.dataset.drawn === 'yes'"
