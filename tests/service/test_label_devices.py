@@ -89,7 +89,7 @@ def _divided(devices: int) -> tuple[Task, int]:
 
 
 def _wait(client, made: Task, number: int, state: str) -> None:
-    for _ in range(2000):
+    for _ in range(50 * AT_MOST):
         rounds = client.get(f"/v1/tasks/{made.id}/state").json()["rounds"]
         if rounds[number - 1]["state"] == state or (
             state == "open" and rounds[number - 1]["state"] == "closed"

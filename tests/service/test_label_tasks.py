@@ -58,7 +58,7 @@ async def _state(client, made: Task) -> list[str]:
 
 async def _until(client, made: Task, number: int, state: str) -> None:
     """Wait until the service has taken its steps."""
-    for _ in range(600):
+    for _ in range(50 * AT_MOST):
         if (await _state(client, made))[number - 1] == state:
             return
         await asyncio.sleep(0.02)
