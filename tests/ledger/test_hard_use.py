@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import AT_MOST
 from ledger_stores import SECRET, Crash, MemoryStore, ask, into, opened
 from sidelight.foundation.errors import InputError
 from sidelight.ledger import (

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST
 from ledger_stores import MemoryStore
 from service_cases import with_collector
 from service_http import path

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST
 from service_cases import cluster_fixture, people, place_fixture, sent, task, with_collector
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import ill_people, label_task, of_parts, packed, turn_reports
