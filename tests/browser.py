@@ -35,9 +35,15 @@ WIDE, PHONE = (1400, 900), (390, 844)
 
 @pytest.fixture(scope="session", name="browser")
 def browser_fixture(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """The browser of all tests."""
+    """The browser of all tests; every module that imports the fixture gets the one that the first started."""
+    if _SHARED:
+        _clear(_SHARED[0])
+        yield _SHARED[0]
+        return
     browser = new_browser(tmp_path_factory.mktemp("browser"))
+    _SHARED.append(browser)
     yield browser
+    _SHARED.clear()
     browser.quit()
 
 
@@ -52,6 +58,29 @@ def new_browser(folder: Path) -> webdriver.Chrome:
     return webdriver.Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
 
 
+_SHARED: list[webdriver.Chrome] = []
+
+
+def _clear(browser: webdriver.Chrome) -> None:
+    """Take back what other tests have set."""
+    first, *others = browser.window_handles
+    for window in others:
+        browser.switch_to.window(window)
+        browser.close()
+    browser.switch_to.window(first)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    browser.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    _blank(browser)
+
+
+def _blank(browser: webdriver.Chrome) -> None:
+    """Leave the page, and forget what it requested and complained about."""
+    browser.get("about:blank")
+    for log in ("performance", "browser"):
+        browser.get_log(log)
+
+
 DRAWN = "return document.documentElement.dataset.drawn === 'yes'"
 
 
@@ -63,9 +92,7 @@ def show(
     drawn: str = DRAWN,
 ) -> webdriver.Chrome:
     """Open a report, or a web page, at a size and in a theme, and wait until it is drawn."""
-    browser.get("about:blank")  # the browser's own start page makes requests too
-    for log in ("performance", "browser"):
-        browser.get_log(log)
+    _blank(browser)  # the browser's own start page makes requests too
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     set_theme(browser, theme)

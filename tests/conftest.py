@@ -4,11 +4,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from sidelight import cli
@@ -17,6 +20,9 @@ settings.register_profile(
     "sidelight", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 settings.load_profile("sidelight")
+
+# Typer makes every command anew for each call, which takes longer than most calls; a process needs them once.
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 _ROOT = Path(__file__).resolve().parents[1]
 

@@ -61,14 +61,22 @@ class Cluster:
 
 @pytest.fixture(scope="session", name="cluster")
 def cluster_fixture() -> Iterator[Cluster]:
-    """A cluster that is thrown away."""
+    """A cluster that is thrown away; the first module that imports the fixture starts it for all."""
+    if _SHARED:
+        yield _SHARED[0]
+        return
     programs = _find_or_install()
     folder = Path(tempfile.mkdtemp(prefix="sidelight-postgres-"))
     made = Cluster(programs, folder)
     made.start()
+    _SHARED.append(made)
     yield made
+    _SHARED.clear()
     made.stop("immediate")
     shutil.rmtree(folder)
+
+
+_SHARED: list[Cluster] = []
 
 
 def _find_or_install() -> Path:

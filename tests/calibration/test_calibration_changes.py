@@ -62,7 +62,7 @@ class Silent(WorstCase):
 
 
 @given(SEEDS)
-@settings(max_examples=10)
+@settings(max_examples=4)
 def test_budgets_are_largest_even_where_no_growth_is_sure(seed: int) -> None:
     problem = problem_of(random_belief(np.random.default_rng(seed), (2, 3, 2)))
     rule = constraint_of(problem, "table")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import AT_MOST
 from ledger_stores import SECRET, Crash, MemoryStore, ask, into, opened
 from sidelight.foundation.errors import InputError
 from sidelight.ledger import (
@@ -58,7 +59,7 @@ def test_what_makes_a_report_cannot_spend_meanwhile(tmp_path: Path):
 
 def test_two_threads_neither_overspend_nor_damage_the_file(tmp_path: Path):
     path, said = tmp_path / "x", []
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=AT_MOST)
     ledger = new(path)
 
     def slow(_: object) -> bytes:

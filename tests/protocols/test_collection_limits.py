@@ -73,11 +73,11 @@ def test_huge_estimates_are_projected_too() -> None:
 
 @pytest.mark.parametrize(("attributes", "values"), [(1000, 2), (300, 50), (400, 400)])
 def test_advice_for_many_attributes_is_given_soon(attributes: int, values: int) -> None:
-    """Seconds of this process's own work, whatever else the machine does; the largest takes forty."""
+    """Seconds of this process's own work, whatever else the machine does; the largest takes three."""
     schema = equal(attributes, values)
     started = time.process_time()
     advice = sl.advise(schema, 1.0, 1000)
-    assert time.process_time() - started < 120
+    assert time.process_time() - started < 20
     assert advice.choice.schema is schema
 
 

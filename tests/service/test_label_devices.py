@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST
 from ledger_stores import MemoryStore
 from service_cases import with_collector
 from service_http import path
@@ -89,7 +90,7 @@ def _divided(devices: int) -> tuple[Task, int]:
 
 
 def _wait(client, made: Task, number: int, state: str) -> None:
-    for _ in range(2000):
+    for _ in range(50 * AT_MOST):
         rounds = client.get(f"/v1/tasks/{made.id}/state").json()["rounds"]
         if rounds[number - 1]["state"] == state or (
             state == "open" and rounds[number - 1]["state"] == "closed"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from conftest import AT_MOST
 from service_cases import cluster_fixture, people, place_fixture, sent, task, with_collector
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import ill_people, label_task, of_parts, packed, turn_reports
@@ -58,7 +59,7 @@ async def _state(client, made: Task) -> list[str]:
 
 async def _until(client, made: Task, number: int, state: str) -> None:
     """Wait until the service has taken its steps."""
-    for _ in range(600):
+    for _ in range(50 * AT_MOST):
         if (await _state(client, made))[number - 1] == state:
             return
         await asyncio.sleep(0.02)

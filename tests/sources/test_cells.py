@@ -154,10 +154,10 @@ def test_text_is_read_as_what_it_stands_for_in_every_format(
 ) -> None:
     columns = {"x": [cells[i % len(cells)] for i in range(ROWS)], "y": list("ab") * (ROWS // 2)}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    for source in (_csv(tmp_path / "a.csv", columns), tmp_path / "a.parquet", columns):
-        table = sl.read(source)
-        assert table.source.columns["x"] == kind
-        assert table.schema == sl.read(columns).schema
+    sources = _csv(tmp_path / "a.csv", columns), tmp_path / "a.parquet", columns
+    read = [sl.read(source) for source in sources]
+    assert [table.source.columns["x"] for table in read] == [kind] * 3
+    assert read[0].schema == read[1].schema == read[2].schema
 
 
 @pytest.mark.parametrize("name", ["adult", "nyse_fundamentals", "nyc_taxi_sample", "simfin_us_balance"])

@@ -45,15 +45,30 @@ def folder_of(store: Path, name: str) -> Path:
     return store / key_of(work, True)
 
 
-def test_a_second_run_takes_what_is_finished(tmp_path: Path) -> None:
+@pytest.fixture(scope="module", name="computed")
+def computed_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds both."""
+    store = tmp_path_factory.mktemp("computed")
+    assert sorted(run(store, *QUICK, workers=2)) == [(name, "computed") for name in QUICK]
+    return store
+
+
+@pytest.fixture
+def holding_one(computed: Path, tmp_path: Path) -> Path:
+    """A cache of the test's own that holds the first."""
+    shutil.copytree(folder_of(computed, QUICK[0]), folder_of(tmp_path, QUICK[0]))
+    return tmp_path
+
+
+def test_a_second_run_takes_what_is_finished(computed: Path, tmp_path: Path) -> None:
     store, out = tmp_path / "store", tmp_path / "out"
-    assert sorted(run(store, *QUICK, out=out, workers=2)) == [(name, "computed") for name in QUICK]
-    assert (out / "pdp-fig2" / "pdp-fig2.svg").is_file()
+    shutil.copytree(computed, store)
     stamp = folder_of(store, "pdp-fig2").stat().st_mtime_ns
     assert run(store, *QUICK, out=tmp_path / "other") == [(name, "cached") for name in QUICK]
     assert (tmp_path / "other" / "pdp-theorem2" / "table.csv").is_file()
     assert folder_of(store, "pdp-fig2").stat().st_mtime_ns == stamp
-    assert run(store, "pdp-fig2", fresh=True) == [("pdp-fig2", "computed")]
+    assert run(store, "pdp-fig2", fresh=True, out=out) == [("pdp-fig2", "computed")]
+    assert (out / "pdp-fig2" / "pdp-fig2.svg").is_file()
     assert folder_of(store, "pdp-fig2").stat().st_mtime_ns > stamp
 
 
@@ -69,20 +84,19 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pa
     assert not list(tmp_path.glob("store/pdp-*"))
 
 
-def test_a_torn_or_strange_folder_is_computed_again(tmp_path: Path) -> None:
-    run(tmp_path, "pdp-fig2")
-    result = folder_of(tmp_path, "pdp-fig2") / "pdp-fig2" / "result.json"
+def test_a_torn_or_strange_folder_is_computed_again(holding_one: Path) -> None:
+    result = folder_of(holding_one, "pdp-fig2") / "pdp-fig2" / "result.json"
     result.write_text(result.read_text()[:40])
-    assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "computed")]
+    assert run(holding_one, "pdp-fig2") == [("pdp-fig2", "computed")]
     assert json.loads(result.read_text())["verdict"] == "reproduced"
     whole = json.loads(result.read_text())
     for strange in ([], whole | {"verdict": "proved"}, whole | {"figures": 3}, {"study": "pdp-fig2"}):
         result.write_text(json.dumps(strange))
-        assert not _is_finished(tmp_path, "pdp-fig2"), strange
+        assert not _is_finished(holding_one, "pdp-fig2"), strange
     result.write_text(json.dumps(whole))
-    assert _is_finished(tmp_path, "pdp-fig2")
+    assert _is_finished(holding_one, "pdp-fig2")
     (result.parent / "pdp-fig2.png").unlink()
-    assert not _is_finished(tmp_path, "pdp-fig2"), "a figure is missing"
+    assert not _is_finished(holding_one, "pdp-fig2"), "a figure is missing"
 
 
 def _is_finished(store: Path, name: str) -> bool:
@@ -204,35 +218,33 @@ def age(folder: Path, days: float) -> None:
     os.utime(folder / USED, (then, then))
 
 
-def test_a_run_that_computes_removes_what_nobody_has_used_for_a_month(tmp_path: Path) -> None:
-    run(tmp_path, "pdp-fig2")
-    recent = pretend(tmp_path, "b", 29)
-    renamed = pretend(tmp_path, "a", 31).rename(tmp_path / f"gone-full-{'c' * 16}")
-    age(folder_of(tmp_path, "pdp-fig2"), 400)
-    (tmp_path / ".work-killed").mkdir()
-    os.utime(tmp_path / ".work-killed", (0, 0))
-    (tmp_path / ".work-running").mkdir()
-    assert run(tmp_path, "pdp-theorem2") == [("pdp-theorem2", "computed")]
+def test_a_run_that_computes_removes_what_nobody_has_used_for_a_month(holding_one: Path) -> None:
+    recent = pretend(holding_one, "b", 29)
+    renamed = pretend(holding_one, "a", 31).rename(holding_one / f"gone-full-{'c' * 16}")
+    age(folder_of(holding_one, "pdp-fig2"), 400)
+    (holding_one / ".work-killed").mkdir()
+    os.utime(holding_one / ".work-killed", (0, 0))
+    (holding_one / ".work-running").mkdir()
+    assert run(holding_one, "pdp-theorem2") == [("pdp-theorem2", "computed")]
     assert not renamed.exists(), "of a study that exists no longer, unused for 31 days"
     assert recent.is_dir(), "another checkout may take it"
-    assert folder_of(tmp_path, "pdp-fig2").is_dir(), "this version takes it, however old it is"
-    assert [path.name for path in tmp_path.glob(".work-*")] == [".work-running"]
+    assert folder_of(holding_one, "pdp-fig2").is_dir(), "this version takes it, however old it is"
+    assert [path.name for path in holding_one.glob(".work-*")] == [".work-running"]
 
 
-def test_taking_a_finished_work_is_a_use_and_removes_nothing(tmp_path: Path) -> None:
-    run(tmp_path, "pdp-fig2")
-    old = pretend(tmp_path, "a", 31)
-    age(folder_of(tmp_path, "pdp-fig2"), 31)
-    assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "cached")]
-    assert time.time() - last_used(folder_of(tmp_path, "pdp-fig2")) < 3600
+def test_taking_a_finished_work_is_a_use_and_removes_nothing(holding_one: Path) -> None:
+    old = pretend(holding_one, "a", 31)
+    age(folder_of(holding_one, "pdp-fig2"), 31)
+    assert run(holding_one, "pdp-fig2") == [("pdp-fig2", "cached")]
+    assert time.time() - last_used(folder_of(holding_one, "pdp-fig2")) < 3600
     assert old.is_dir()
     (old / USED).unlink()
     os.utime(old, (1_000_000, 1_000_000))
     assert last_used(old) == 1_000_000, "a cache of a version that wrote no such mark"
 
 
-def test_nothing_is_removed_while_a_run_holds_the_cache(tmp_path: Path) -> None:
-    run(tmp_path, *QUICK)
+def test_nothing_is_removed_while_a_run_holds_the_cache(computed: Path, tmp_path: Path) -> None:
+    shutil.copytree(computed, tmp_path, dirs_exist_ok=True)
     old = pretend(tmp_path, "a", 31)
     freed = size(old)
     running = run_studies([find_study(name) for name in QUICK], Settings(tmp_path, quick=True))
@@ -250,43 +262,41 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_cache_that_cannot_be_written_is_still_taken(tmp_path: Path, monkeypatch) -> None:
-    run(tmp_path, "pdp-fig2")
+def test_a_cache_that_cannot_be_written_is_still_taken(holding_one: Path, monkeypatch) -> None:
     whole = Path.open
 
     def refuse(path: Path, *arguments: object, **further: object) -> object:
-        if path.parent == tmp_path or path.name == USED:
+        if path.parent == holding_one or path.name == USED:
             raise PermissionError(13, "read only")
         return whole(path, *arguments, **further)  # type: ignore[call-overload]
 
     monkeypatch.setattr(Path, "open", refuse)
     monkeypatch.setattr(Path, "touch", refuse)
-    assert run(tmp_path, "pdp-fig2") == [("pdp-fig2", "cached")]
+    assert run(holding_one, "pdp-fig2") == [("pdp-fig2", "cached")]
     with pytest.raises(sl.InputError, match="cannot be cleaned: read only"):
-        clean(tmp_path)
-    assert clean_after_run(tmp_path) == Cleaned()
+        clean(holding_one)
+    assert clean_after_run(holding_one) == Cleaned()
 
 
-def test_the_command_says_what_it_removed_and_spares_what_is_not_ours(tmp_path: Path) -> None:
+def test_the_command_says_what_it_removed_and_spares_what_is_not_ours(holding_one: Path) -> None:
     runner = CliRunner()
-    run(tmp_path, "pdp-fig2")
     for digit, days in (("a", 2), ("b", 31)):
-        pretend(tmp_path, digit, days, quick="full")
-    mine = tmp_path / f"pdp-examples-full-{'d' * 16}"
+        pretend(holding_one, digit, days, quick="full")
+    mine = holding_one / f"pdp-examples-full-{'d' * 16}"
     mine.mkdir()
     (mine / "notes.txt").write_text("mine")
-    command = ["study", "clean", "--store", str(tmp_path)]
-    bytes_of_one = size(folder_of(tmp_path, "pdp-fig2"))
+    command = ["study", "clean", "--store", str(holding_one)]
+    bytes_of_one = size(folder_of(holding_one, "pdp-fig2"))
     told = json.loads(runner.invoke(app, [*command, "--days", "30", "--json"]).output)
-    assert told == {"store": str(tmp_path), "removed": 1, "freed": bytes_of_one, "kept": 2}
+    assert told == {"store": str(holding_one), "removed": 1, "freed": bytes_of_one, "kept": 2}
     shown = runner.invoke(app, command).output
-    assert shown == f"1 finished works removed, {bytes_of_one:,} bytes; 1 kept in {tmp_path}.\n"
+    assert shown == f"1 finished works removed, {bytes_of_one:,} bytes; 1 kept in {holding_one}.\n"
     assert "0 finished works removed, 0 bytes; 1 kept" in runner.invoke(app, command).output
     assert "1 finished works removed" in runner.invoke(app, [*command, "--all"]).output
     assert (mine / "notes.txt").read_text() == "mine"
-    nowhere = ["study", "clean", "--store", str(tmp_path / "nowhere")]
+    nowhere = ["study", "clean", "--store", str(holding_one / "nowhere")]
     assert "0 finished works removed" in runner.invoke(app, nowhere).output
-    assert not (tmp_path / "nowhere").exists()
+    assert not (holding_one / "nowhere").exists()
 
 
 def test_commands_list_show_and_run(tmp_path: Path) -> None:

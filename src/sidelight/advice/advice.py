@@ -16,6 +16,7 @@ from sidelight.estimation import expected_error
 from sidelight.estimation.estimates import Estimates
 from sidelight.estimation.expected_error import Frequencies
 from sidelight.estimation.prospect import Prospect, prospect
+from sidelight.estimation.simulated import Part
 from sidelight.estimation.usefulness import Usefulness, usefulness
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import check_whole
@@ -191,7 +192,10 @@ def _known(schema: Schema, frequencies: Known, origin: str) -> tuple[Frequencies
 
 def _option(name: str, protocol: Design, people: int, cases: Sequence[Frequencies]) -> Option:
     reported = () if protocol.two_phase is not None else protocol.first.groups
-    errors = [expected_error.predicted_errors(protocol, people, case) for case in cases]
+    errors = [
+        expected_error.predicted_errors(protocol, people, case, part=Part(place, len(cases)))
+        for place, case in enumerate(cases)
+    ]
     raw = float(np.mean([pair[0] for pair in errors]))
     best = float(np.mean([pair[1] for pair in errors])) if math.isfinite(raw) else None
     return Option(name, protocol, protocol.first.epsilon, raw, best, tuple(g.names for g in reported))

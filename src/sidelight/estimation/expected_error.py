@@ -11,13 +11,15 @@ import numpy as np
 from sidelight.estimation import linear
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.simulated import (
-    Frequencies as Frequencies,
-)
-from sidelight.estimation.simulated import (
+    WHOLE,
+    Part,
     best_errors,
     likeliest_errors,
     loose_sums,
     mean_square,
+)
+from sidelight.estimation.simulated import (
+    Frequencies as Frequencies,
 )
 from sidelight.estimation.unbiased import Inversion, sole_numbers, unbiased
 from sidelight.foundation.arrays import Array
@@ -60,15 +62,18 @@ def predicted_error(design: Design, people: int, frequencies: Frequencies, *, sh
 
 
 def predicted_errors(
-    design: Design, people: int, frequencies: Frequencies, *, shrinks: bool = True
+    design: Design, people: int, frequencies: Frequencies, *, shrinks: bool = True, part: Part = WHOLE
 ) -> tuple[float, float]:
-    """Return the mean squared errors to expect of the unbiased estimator, and of "best" where asked for."""
+    """Return the mean squared errors to expect of the unbiased estimator, and of "best" where asked for.
+
+    It may be a part of several predictions that are averaged, each of which needs fewer draws.
+    """
     variances = predicted_variances(design, people, frequencies)
     plain = float(np.mean([spread.mean() for spread in variances.values()]))
     if not shrinks or not np.isfinite(plain):
         return plain, plain
     numbers, loose = number_errors(design, people, frequencies), loose_sums([design.first])
-    return plain, mean_square(best_errors(design.schema, frequencies, variances, numbers, loose))
+    return plain, mean_square(best_errors(design.schema, frequencies, variances, numbers, loose, part))
 
 
 def number_errors(design: Design, people: int, frequencies: Frequencies) -> dict[str, Array]:

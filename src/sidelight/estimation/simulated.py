@@ -16,6 +16,7 @@ from sidelight.estimation.averaging import averaged
 from sidelight.estimation.bayes import Noisy
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.shrinkage import Method, shared_domains
+from sidelight.estimation.stand_ins import StandIns
 from sidelight.foundation.arrays import Array
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.protocol import Protocol
@@ -32,31 +33,44 @@ _LIKELIEST_DRAWS = 24
 _LIKELIEST_WORK = 100_000
 
 
+class Part(NamedTuple):
+    """One of so many simulations that are averaged: it has noise of its own, and needs fewer draws."""
+
+    place: int
+    parts: int
+
+
+WHOLE = Part(0, 1)
+
+
 def best_errors(
     schema: Schema, frequencies: Frequencies, variances: Frequencies, numbers: Frequencies,
-    loose: Collection[str] = (),
+    loose: Collection[str] = (), part: Part = WHOLE,
 ) -> dict[str, Array]:  # fmt: skip
     """Return simulated errors of "best" by attribute, (draws, values), those of noisy numbers being known.
 
-    The rest is as in `simulated_errors`.
+    Of many attributes some stand in for the others, see `stand_ins`. The rest is as in `simulated_errors`.
     """
     errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
     if rest:
-        errors |= _posterior_errors(schema.select(rest), frequencies, variances, loose)
+        stand_ins = StandIns.of(schema.select(rest), frequencies, variances)
+        some = schema.select(stand_ins.simulated)
+        errors |= stand_ins.everyone(_posterior_errors(some, frequencies, variances, loose, part))
     return {name: errors[name] for name in schema.names}
 
 
 def _posterior_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str]
+    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str], part: Part
 ) -> dict[str, Array]:
     """Return simulated errors of posterior means by attribute, (draws, values)."""
-    draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), _POSTERIOR_DRAWS)
+    most = max(_POSTERIOR_DRAWS // part.parts, _LEAST_DRAWS)
+    draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), most)
     domains = tuple(tuple(schema.index(name) for name in names) for names in shared_domains(schema))
     cases = tuple(
         _Case(_bytes(_drawn(frequencies[name], draws)), _bytes(variances[name]), name not in loose)
         for name in schema.names
     )
-    return dict(zip(schema.names, _cases_errors(cases, domains, draws), strict=True))
+    return dict(zip(schema.names, _cases_errors(cases, domains, draws, part.place), strict=True))
 
 
 def _bytes(numbers: Array) -> bytes:
@@ -72,13 +86,15 @@ class _Case(NamedTuple):
 
 
 @lru_cache(maxsize=128)
-def _cases_errors(cases: Sequence[_Case], domains: Sequence[Sequence[int]], draws: int) -> tuple[Array, ...]:
+def _cases_errors(
+    cases: Sequence[_Case], domains: Sequence[Sequence[int]], draws: int, place: int
+) -> tuple[Array, ...]:
     """Return each attribute's errors, (draws, values); kept, as searches and pages ask for the same again.
 
     Noise that adds up to 0 is independent noise less what it adds up to, in proportion to its variances. Its
     mean square is made what it is on average: few draws then say nearly what many would.
     """
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(_SEED + place)
     truths, noisy = [], []
     for case in cases:
         spread = np.frombuffer(case.variances)
