@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test suite test-deep lint bench docs drawing client studio clean
+.PHONY: demo test suite test-deep lint bench docs dist constraints drawing client studio clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
@@ -30,6 +30,13 @@ docs: .venv/dev
 	$(BIN)/python docs/site_pages.py build/docs
 	$(BIN)/python -m zensical build --strict
 
+dist: .venv/build
+	rm -rf dist
+	$(BIN)/python -m build
+
+constraints: .venv/core
+	$(BIN)/python release/constraints.py
+
 drawing:
 	cd drawing && npm install --no-package-lock --no-audit --no-fund
 	cd drawing && node build.mjs ../src/sidelight/report/assets
@@ -44,7 +51,7 @@ studio: .venv/core
 	cd studio && node build.mjs ../src/sidelight/studio/assets
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -52,6 +59,10 @@ clean:
 
 .venv/core: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/build: | .venv/bin/python
+	$(BIN)/python -m pip install --quiet build
 	touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/python

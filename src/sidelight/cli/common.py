@@ -14,6 +14,7 @@ import sidelight as sl
 from sidelight.cli.options import Json, Names, Reading, ReportFile
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole
 from sidelight.foundation.files import check_not_read, check_overwrite, json_plain
+from sidelight.foundation.modules import require
 from sidelight.foundation.progress import progress_bars
 from sidelight.foundation.terminal import say, say_json
 
@@ -32,6 +33,12 @@ class Shown:
     def __post_init__(self) -> None:
         """Refuse before the work a report that could not be written after it."""
         check_writable(self.report, PAGE)
+
+
+def need_service(purpose: str) -> None:
+    """Say which extra is missing, before the work; a machine may have some of its packages from elsewhere."""
+    for module in ("fastapi", "uvicorn", "msgspec", "alembic", "prometheus_client", "asyncpg"):
+        require(module, "service", purpose)
 
 
 def progress(*, quiet: bool) -> Any:

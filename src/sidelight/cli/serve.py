@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sidelight.cli.common import check_writable
+from sidelight.cli.common import check_writable, need_service
 from sidelight.cli.options import Force, flag, grouped
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import read_text, write_atomically
-from sidelight.foundation.modules import require
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
@@ -283,8 +282,7 @@ def _document(path: Path) -> bytes:
 
 
 def _need_extra() -> None:
-    for module in ("fastapi", "uvicorn", "msgspec", "alembic", "prometheus_client", "asyncpg"):
-        require(module, "service", "the service")
+    need_service("the service")
 
 
 def _existing(folder: Path, database: str | None) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sidelight.cli.common import need_service
 from sidelight.cli.options import WITHOUT_ENGINE, Reading, flag, grouped
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.modules import require
 from sidelight.foundation.terminal import say
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def studio(data: Opened, *, shown: Shown, reading: Reading) -> None:
     What is decided is kept in a file and found again the next time. The page exports the plan, a project, a
     report, and the command lines that do the same.
     """
-    for module in ("starlette", "uvicorn"):
-        require(module, "service", "the studio")
+    need_service("the studio")
     from sidelight.studio.server import Address, serve
 
     place, project = _place(data, reading)
