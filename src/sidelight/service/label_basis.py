@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.strict import Strict
 from sidelight.labels import Omega
 from sidelight.learning.decision_tree import DecisionTree, NodeFile
 
+OMEGA = (
+    "a number above 0 and at most 1, 'learnt', or a list of tables with `curve` (numbers), `source` and "
+    "`confidence`, one for each attribute"
+)
+"""What a task may say that the adversary believes."""
 MOST_SOURCE = 1000
 """How long the words may be that say where a belief comes from."""
+
+
+def worded(wanted: str) -> WrapValidator:
+    """Return what words the refusal of a field that may be one of several things, of which none fits."""
+
+    def check(value: object, read: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return read(value)
+        except ValidationError:
+            said = f"must be {wanted}, got {reprlib.repr(value)}"
+            raise PydanticCustomError("kind", "{said}", {"said": said}) from None
+
+    return WrapValidator(check)
 
 
 class OmegaFile(Strict):

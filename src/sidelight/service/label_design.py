@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from sidelight.estimation.second_phase import FirstSums
 from sidelight.foundation.arrays import AnyCodes
@@ -33,7 +33,7 @@ from sidelight.schema import Schema
 from sidelight.service import label_questions as asking
 from sidelight.service.answering import charge_of, drawn_place, takes_first
 from sidelight.service.course import Course, Earlier, PairCounts, learnt_from
-from sidelight.service.label_basis import Basis, OmegaFile, omegas_data
+from sidelight.service.label_basis import OMEGA, Basis, OmegaFile, omegas_data, worded
 from sidelight.service.label_results import Collected, label_figures, model_data, omegas_of, tree_state
 from sidelight.service.rounds import Round
 
@@ -307,8 +307,8 @@ class LabelsFile(Strict):
     epsilon: float
     protocol: Literal["khr", "basic", "labeldp"] = "khr"
     secret: Secret = "both"
-    omega: float | Literal["learnt"] | list[OmegaFile] = 1.0
-    k: int | WidthRule = "search"
+    omega: Annotated[float | Literal["learnt"] | list[OmegaFile], worded(OMEGA)] = 1.0
+    k: Annotated[int | WidthRule, worded("a whole number of at least 1, 'search' or 'published'")] = "search"
     confidence: float | None = 0.95
     share: float = 0.1
     tables: TableRule = "shrunken"

@@ -1,8 +1,9 @@
 """Panels as tasks: the same people asked in rounds, their devices keeping what a panel keeps.
 
 Every device has a memory of its own, in its ledger: one response for a value is made once in an epoch and
-reported again, as `protocols.Panel` says. The service sees reports that nothing links, so it knows how many
-people a round has, and not which of them were there before.
+reported again, as `protocols.Panel` says. An epoch is one task's: a later panel about the same attribute asks
+for the value of its own time, and is charged for it. The service sees reports that nothing links, so it knows
+how many people a round has, and not which of them were there before.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class PanelDesign(Course):
     """A panel: every released attribute is asked in all rounds."""
 
     in_order: ClassVar[bool] = True
+    is_panel: ClassVar[bool] = True
     counted: ClassVar[str] = "the rounds of its panel"
     panel: Panel
 
@@ -103,18 +105,18 @@ class PanelDesign(Course):
 
     def question(self, found: Round) -> Question:
         """Return what a round charges: a kept response once in its epoch, fresh noise each time."""
-        charges = [self._charge(group, found.number) for group in self.first.groups]
+        charges = [self._charge(group, found.number, found.task) for group in self.first.groups]
         return Question(found.task, found.number, tuple(charges))
 
-    def _charge(self, group: ReportedGroup, number: int) -> Charge:
+    def _charge(self, group: ReportedGroup, number: int, task: str = "") -> Charge:
         if group.label not in self.panel.kept:
             return Charge.fresh(group.label, group.randomiser)
         # What is charged does not depend on what is remembered.
-        return charge_for(self._device(group, StoredMemory()), number - 1)
+        return charge_for(self._device(group, StoredMemory(), task), number - 1)
 
-    def _device(self, group: ReportedGroup, memory: Memory) -> Device:
-        attribute = self.panel.plan[group.label].attribute
-        return Device(group.randomiser, attribute, memory, self.panel.epoch, self.panel.follow_changes)
+    def _device(self, group: ReportedGroup, memory: Memory, task: str) -> Device:
+        attribute, panel = self.panel.plan[group.label].attribute, self.panel
+        return Device(group.randomiser, attribute, memory, panel.epoch, panel.follow_changes, task)
 
     def report(self, found: Round, codes: AnyCodes, memory: Memory) -> RecordReports:
         """Return one person's report: of kept responses, or with fresh noise."""
@@ -126,7 +128,7 @@ class PanelDesign(Course):
         own = group.codes(codes, found.protocol.schema)
         if group.label not in self.panel.kept:
             return group.randomiser.randomise(own)
-        return self._device(group, memory).report(int(own[0]), found.number - 1)
+        return self._device(group, memory, found.task).report(int(own[0]), found.number - 1)
 
     def over_time(self, sums: Mapping[int, RecordSums], confidence: float) -> dict[str, Any]:
         """Return the levels of every round and how they change, as `sl.estimate_rounds` has them."""

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from sidelight.service.collector import Collector
-from sidelight.service.errors import ConflictError
+from sidelight.service.errors import ConflictError, NotFoundError
 from sidelight.service.figures import check_crowd
 
 
 async def over_time(collector: Collector, name: str, confidence: float = 0.95) -> Mapping[str, Any]:
     """Return the figures of a panel: of all rounds that enough people have answered, and changes."""
     task, sums = await collector.task(name), {}
+    if not task.course.is_panel:
+        raise NotFoundError("the task is no panel; ask for the figures of its rounds, one by one.")
     for found in await collector.store.rounds(name):
         if found.state != "draft" and not found.is_retired:
             part = await collector.sums(name, found.number)

@@ -38,6 +38,8 @@ class Device:
         memory: the device's.
         epoch_rounds: how many rounds an epoch has; None for one epoch without end.
         follow_changes: whether a new value within an epoch is reported.
+        series: what the rounds are counted in, such as a task's id: the epochs of another series are others,
+            whose values are frozen, and charged, by themselves. Empty, there is one series for all askers.
     """
 
     mechanism: Mechanism
@@ -45,6 +47,7 @@ class Device:
     memory: Memory
     epoch_rounds: int | None = None
     follow_changes: bool = False
+    series: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, (Longitudinal, Kept)):
@@ -84,7 +87,8 @@ class Device:
     def epoch_of(self, number: int) -> str:
         """Return the epoch of a round."""
         count = check_whole("number", number, at_least=0)
-        return "0" if self.epoch_rounds is None else str(count // self.epoch_rounds)
+        place = 0 if self.epoch_rounds is None else count // self.epoch_rounds
+        return f"{self.series} {place}" if self.series else str(place)
 
     def memo(self, value: int | str, number: int = 0) -> Reports:
         """Return the memo of a value, given by its code or its label, in a round: one row.
@@ -108,7 +112,7 @@ class Device:
         held = self.memory.held(name, epoch, label)
         if held in self.attribute.values:
             return held
-        # Epochs are numbers, so that no asker can name an attribute or an epoch that is frozen here.
+        # An epoch ends with its number, so that no asker can name one that is frozen here.
         return self.memory.held(name, f"{epoch} {meaning(self.attribute)}", label)
 
     def report(self, value: int | str, number: int = 0, *, seed: int | None = None) -> Reports:

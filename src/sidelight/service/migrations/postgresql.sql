@@ -20,7 +20,7 @@ CREATE TABLE sums (
     round BIGINT NOT NULL, shard INTEGER NOT NULL, people BIGINT NOT NULL, cells BYTEA NOT NULL,
     PRIMARY KEY (round, shard));
 
-CREATE TABLE ids (id UUID NOT NULL, round BIGINT NOT NULL, PRIMARY KEY (id, round)) PARTITION BY LIST (round);
+CREATE TABLE ids (id UUID NOT NULL, round BIGINT NOT NULL) PARTITION BY LIST (round);
 
 CREATE TABLE reports (
     round BIGINT NOT NULL, id BYTEA NOT NULL, payload BYTEA NOT NULL, PRIMARY KEY (round, id));
