@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -46,6 +47,12 @@ def transcript(text: str) -> list[tuple[str, str]]:
             command, _, shown = part.replace("\\\n", " ").partition("\n")
             steps.append((re.split(r"\s#", command)[0].strip(), shown))
     return steps
+
+
+def files_of(text: str) -> dict[str, str]:
+    """Return the files that a page tells its reader to save: blocks whose first line is their name."""
+    blocks = re.findall(r"```(?:toml|python)\n(# (\S+\.(?:toml|py))\n.*?)```", text, flags=re.DOTALL)
+    return {name: body for body, name in blocks}
 
 
 def told(page: Path) -> bool:
@@ -108,13 +115,17 @@ def test_transcripts_come_out_as_shown(
     shutil.copytree(tables, tmp_path, ignore=shutil.ignore_patterns(*made), dirs_exist_ok=True)
     if any("adult.parquet" in command for command in commands):
         shutil.copy(request.getfixturevalue("data") / "adult.parquet", tmp_path)
+    for name, body in files_of(page.read_text("utf-8")).items():
+        (tmp_path / name).write_text(body, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for command, shown in transcript(page.read_text("utf-8")):
+        program, *arguments = shlex.split(command)
+        if program == "python" and (tmp_path / arguments[0]).is_file():
+            runpy.run_path(arguments[0])
         if command.startswith(ELSEWHERE):
             continue
-        program, *arguments = shlex.split(command)
         assert program == "sidelight", f"{page.name} has a command that no test runs: {command}"
         monkeypatch.setattr(sys, "argv", ["sidelight", *arguments])
         with pytest.raises(SystemExit) as caught:
@@ -130,6 +141,11 @@ def test_transcripts_come_out_as_shown(
 def test_a_transcript_is_split_into_commands() -> None:
     text = "```console\n$ sidelight a --b 1   # why\nout\nmore\n$ make test\n```\n"
     assert transcript(text) == [("sidelight a --b 1", "out\nmore\n"), ("make test", "")]
+
+
+def test_a_page_says_which_files_to_save() -> None:
+    text = "```toml\n# plan.toml\nversion = 3\n```\n```toml\nversion = 1\n```\n"
+    assert files_of(text) == {"plan.toml": "# plan.toml\nversion = 3\n"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
