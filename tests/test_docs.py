@@ -12,12 +12,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pyarrow as pa
 import pytest
+from markdown.extensions.toc import slugify
 from nbclient import NotebookClient
 from pyarrow import csv, parquet
 from selenium.webdriver import ActionChains
@@ -27,7 +29,10 @@ import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from conftest import AT_MOST
 from sidelight import cli
+from sidelight.foundation.modules import homes_of
 from sidelight.sources.table import write_table
+from sidelight.studies.register import CATALOGUE
+from sidelight.studies.rendering import section
 
 __all__ = ["browser_fixture"]
 
@@ -159,6 +164,24 @@ def test_notebooks_run_and_print_what_they_show(path: Path, tmp_path: Path) -> N
 def printed(cell: nbformat.NotebookNode) -> str:
     """Return the text of a cell's outputs; how it was cut into messages is chance."""
     return "".join(output.get("text") or output.data["text/plain"] for output in cell.get("outputs", []))
+
+
+INDEX = (ROOT / "docs" / "papers.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(sidelight\.[\w.]+)`", INDEX))))
+def test_names_in_the_index_of_the_papers_are_public(name: str) -> None:
+    room, _, own = name.rpartition(".")
+    assert own in homes_of(str(import_module(room).__file__), room)
+
+
+def test_links_in_the_index_of_the_papers_lead_to_every_study() -> None:
+    links = dict(re.findall(r"\[([\w-]+)\]\(reproduction/([^)]+)\)", INDEX))
+    assert links == {name: section(name) for name in CATALOGUE}
+    for name, place in links.items():
+        page, _, anchor = place.partition("#")
+        titles = re.findall(r"^## (.+)$", (ROOT / "docs" / "reproduction" / page).read_text("utf-8"), re.M)
+        assert anchor in {slugify(title, "-") for title in titles}, name
 
 
 @pytest.fixture(scope="module", name="site")
