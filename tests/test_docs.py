@@ -6,6 +6,7 @@ Python examples in it are doctests and run with the others.
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import runpy
 import shlex
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import numpy as np
@@ -166,6 +168,36 @@ def printed(cell: nbformat.NotebookNode) -> str:
     return "".join(output.get("text") or output.data["text/plain"] for output in cell.get("outputs", []))
 
 
+sys.path.insert(0, str(ROOT / "docs"))
+
+site_pages = import_module("site_pages")
+
+
+def public_names() -> list[tuple[str, str]]:
+    """Return every name of the reference with its room, but for submodules."""
+    homes = [f"sidelight.{room}" for room in site_pages.ROOMS]
+    listed = [(home, name) for home in homes for name in site_pages._names(home)]
+    return [
+        (home, name)
+        for home, name in listed
+        if not isinstance(getattr(import_module(home), name), ModuleType)
+    ]
+
+
+def test_every_public_name_has_an_executed_example() -> None:
+    without = [
+        f"{home}.{name}"
+        for home, name in public_names()
+        if not site_pages.has_own_example(home, name) and site_pages.example_of(name) is None
+    ]
+    assert without == [], "give each an example in its docstring or in docs/examples"
+
+
+def test_every_room_with_public_names_is_in_the_reference() -> None:
+    rooms = {name for name, home in site_pages.TOP.items() if home == "sidelight"}
+    assert rooms - {"foundation"} <= set(site_pages.ROOMS)
+
+
 INDEX = (ROOT / "docs" / "papers.md").read_text("utf-8")
 
 
@@ -188,15 +220,28 @@ def test_links_in_the_index_of_the_papers_lead_to_every_study() -> None:
 def site_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site, in a folder apart from the project's own."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "zensical.toml", folder)
     (folder / "src").symlink_to(ROOT / "src")
     for command in (
         [str(ROOT / "docs" / "site_pages.py"), "build/docs"],
-        ["-m", "zensical", "build", "--strict"],
+        ["-m", "zensical", "build", "--strict", "--config-file", "build/zensical.toml"],
+        [str(ROOT / "docs" / "site_pages.py"), "--keep", "build/site", "site"],
     ):
         built = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
         assert built.returncode == 0, built.stdout + built.stderr
-    return folder / "site"
+    return folder / "site" / sl.__version__
+
+
+def test_the_site_names_its_version_and_keeps_others(site: Path, tmp_path: Path) -> None:
+    assert f"Sidelight {sl.__version__}" in (site / "concepts.html").read_text("utf-8")
+    assert f"url={sl.__version__}/index.html" in (site.parent / "index.html").read_text("utf-8")
+    for name in ("0.9.0", "0.10.0", "notes"):
+        (tmp_path / name).mkdir()
+    for name in ("0.9.0", "0.10.0"):
+        (tmp_path / name / "index.html").touch()
+    assert site_pages.write_versions(tmp_path) == ["0.10.0", "0.9.0"]
+    listed = json.loads((tmp_path / "versions.json").read_text("utf-8"))
+    assert [each["aliases"] for each in listed] == [["latest"], []]
+    assert "0.9.0/index.html" in (tmp_path / "versions.html").read_text("utf-8")
 
 
 def test_the_site_has_every_page_and_both_references(site: Path) -> None:
