@@ -28,7 +28,8 @@ bench: .venv/dev
 docs: .venv/dev
 	$(BIN)/python -m pytest -q README.md docs tests/test_docs.py
 	$(BIN)/python docs/site_pages.py build/docs
-	$(BIN)/python -m zensical build --strict
+	$(BIN)/python -m zensical build --strict --config-file build/zensical.toml
+	$(BIN)/python docs/site_pages.py --keep build/site site
 
 dist: .venv/build
 	rm -rf dist

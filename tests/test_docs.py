@@ -6,17 +6,22 @@ Python examples in it are doctests and run with the others.
 from __future__ import annotations
 
 import doctest
+import json
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import numpy as np
 import pyarrow as pa
 import pytest
+from markdown.extensions.toc import slugify
 from nbclient import NotebookClient
 from pyarrow import csv, parquet
 from selenium.webdriver import ActionChains
@@ -26,7 +31,10 @@ import sidelight as sl
 from browser import PHONE, WIDE, browser_fixture, complaints, requests, show
 from conftest import AT_MOST
 from sidelight import cli
+from sidelight.foundation.modules import homes_of
 from sidelight.sources.table import write_table
+from sidelight.studies.register import CATALOGUE
+from sidelight.studies.rendering import section
 
 __all__ = ["browser_fixture"]
 
@@ -46,6 +54,12 @@ def transcript(text: str) -> list[tuple[str, str]]:
             command, _, shown = part.replace("\\\n", " ").partition("\n")
             steps.append((re.split(r"\s#", command)[0].strip(), shown))
     return steps
+
+
+def files_of(text: str) -> dict[str, str]:
+    """Return the files that a page tells its reader to save: blocks whose first line is their name."""
+    blocks = re.findall(r"```(?:toml|python)\n(# (\S+\.(?:toml|py))\n.*?)```", text, flags=re.DOTALL)
+    return {name: body for body, name in blocks}
 
 
 def told(page: Path) -> bool:
@@ -108,13 +122,17 @@ def test_transcripts_come_out_as_shown(
     shutil.copytree(tables, tmp_path, ignore=shutil.ignore_patterns(*made), dirs_exist_ok=True)
     if any("adult.parquet" in command for command in commands):
         shutil.copy(request.getfixturevalue("data") / "adult.parquet", tmp_path)
+    for name, body in files_of(page.read_text("utf-8")).items():
+        (tmp_path / name).write_text(body, "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for command, shown in transcript(page.read_text("utf-8")):
+        program, *arguments = shlex.split(command)
+        if program == "python" and (tmp_path / arguments[0]).is_file():
+            runpy.run_path(arguments[0])
         if command.startswith(ELSEWHERE):
             continue
-        program, *arguments = shlex.split(command)
         assert program == "sidelight", f"{page.name} has a command that no test runs: {command}"
         monkeypatch.setattr(sys, "argv", ["sidelight", *arguments])
         with pytest.raises(SystemExit) as caught:
@@ -132,6 +150,11 @@ def test_a_transcript_is_split_into_commands() -> None:
     assert transcript(text) == [("sidelight a --b 1", "out\nmore\n"), ("make test", "")]
 
 
+def test_a_page_says_which_files_to_save() -> None:
+    text = "```toml\n# plan.toml\nversion = 3\n```\n```toml\nversion = 1\n```\n"
+    assert files_of(text) == {"plan.toml": "# plan.toml\nversion = 3\n"}
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_run_and_print_what_they_show(path: Path, tmp_path: Path) -> None:
     kept = nbformat.read(path, as_version=4)
@@ -145,19 +168,80 @@ def printed(cell: nbformat.NotebookNode) -> str:
     return "".join(output.get("text") or output.data["text/plain"] for output in cell.get("outputs", []))
 
 
+sys.path.insert(0, str(ROOT / "docs"))
+
+site_pages = import_module("site_pages")
+
+
+def public_names() -> list[tuple[str, str]]:
+    """Return every name of the reference with its room, but for submodules."""
+    homes = [f"sidelight.{room}" for room in site_pages.ROOMS]
+    listed = [(home, name) for home in homes for name in site_pages._names(home)]
+    return [
+        (home, name)
+        for home, name in listed
+        if not isinstance(getattr(import_module(home), name), ModuleType)
+    ]
+
+
+def test_every_public_name_has_an_executed_example() -> None:
+    without = [
+        f"{home}.{name}"
+        for home, name in public_names()
+        if not site_pages.has_own_example(home, name) and site_pages.example_of(name) is None
+    ]
+    assert without == [], "give each an example in its docstring or in docs/examples"
+
+
+def test_every_room_with_public_names_is_in_the_reference() -> None:
+    rooms = {name for name, home in site_pages.TOP.items() if home == "sidelight"}
+    assert rooms - {"foundation"} <= set(site_pages.ROOMS)
+
+
+INDEX = (ROOT / "docs" / "papers.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(sidelight\.[\w.]+)`", INDEX))))
+def test_names_in_the_index_of_the_papers_are_public(name: str) -> None:
+    room, _, own = name.rpartition(".")
+    assert own in homes_of(str(import_module(room).__file__), room)
+
+
+def test_links_in_the_index_of_the_papers_lead_to_every_study() -> None:
+    links = dict(re.findall(r"\[([\w-]+)\]\(reproduction/([^)]+)\)", INDEX))
+    assert links == {name: section(name) for name in CATALOGUE}
+    for name, place in links.items():
+        page, _, anchor = place.partition("#")
+        titles = re.findall(r"^## (.+)$", (ROOT / "docs" / "reproduction" / page).read_text("utf-8"), re.M)
+        assert anchor in {slugify(title, "-") for title in titles}, name
+
+
 @pytest.fixture(scope="module", name="site")
 def site_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built site, in a folder apart from the project's own."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "zensical.toml", folder)
     (folder / "src").symlink_to(ROOT / "src")
     for command in (
         [str(ROOT / "docs" / "site_pages.py"), "build/docs"],
-        ["-m", "zensical", "build", "--strict"],
+        ["-m", "zensical", "build", "--strict", "--config-file", "build/zensical.toml"],
+        [str(ROOT / "docs" / "site_pages.py"), "--keep", "build/site", "site"],
     ):
         built = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
         assert built.returncode == 0, built.stdout + built.stderr
-    return folder / "site"
+    return folder / "site" / sl.__version__
+
+
+def test_the_site_names_its_version_and_keeps_others(site: Path, tmp_path: Path) -> None:
+    assert f"Sidelight {sl.__version__}" in (site / "concepts.html").read_text("utf-8")
+    assert f"url={sl.__version__}/index.html" in (site.parent / "index.html").read_text("utf-8")
+    for name in ("0.9.0", "0.10.0", "notes"):
+        (tmp_path / name).mkdir()
+    for name in ("0.9.0", "0.10.0"):
+        (tmp_path / name / "index.html").touch()
+    assert site_pages.write_versions(tmp_path) == ["0.10.0", "0.9.0"]
+    listed = json.loads((tmp_path / "versions.json").read_text("utf-8"))
+    assert [each["aliases"] for each in listed] == [["latest"], []]
+    assert "0.9.0/index.html" in (tmp_path / "versions.html").read_text("utf-8")
 
 
 def test_the_site_has_every_page_and_both_references(site: Path) -> None:

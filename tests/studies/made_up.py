@@ -19,6 +19,7 @@ from sidelight.studies.cpl.calibration import ChannelRow, FewerRow, LimitRow, Un
 from sidelight.studies.cpl.pairs import COMPARED, SEVEN, FaceRow, GenderRow, Pairs
 from sidelight.studies.cpl.tables import ARTEFACT, COUNTED, EXACT, ErrorRow
 from sidelight.studies.ours.daily import CHANGE, STAY, DailyRow
+from sidelight.studies.ours.delta import DeltaRow
 from sidelight.studies.ours.floating_point import (
     CANDIDATES,
     DOUBLES,
@@ -32,6 +33,7 @@ from sidelight.studies.ours.floating_point import (
 )
 from sidelight.studies.ours.limits import LimitRow as WayRow
 from sidelight.studies.ours.limits import LimitStudy
+from sidelight.studies.ours.population import PopulationRow
 from sidelight.studies.ours.variance import variances
 from sidelight.studies.pdp.figures import Curve, Panel, gaussian_layers
 from sidelight.studies.reconstruction.attacks import AttackStudy
@@ -393,5 +395,10 @@ FOUND: dict[str, Found] = {
     ),
     "floating-point": _floating,
     "asked-daily": _daily,
+    "leakage-at-delta": lambda is_met: [DeltaRow(3, 2.0, 1.5, 1.0, 1.2, 0.01 if is_met else 0.02, 0.001)],
+    "population-belief": lambda is_met: [
+        PopulationRow(200, 5, 2.0, 2.4, 1.9, 0.4, 0.1 if is_met else 0.5),
+        PopulationRow(500, 5, 2.0, 2.1, 1.9, 0.1, 0.1),
+    ],
 }
 """What each study's work might find."""

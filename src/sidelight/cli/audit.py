@@ -15,6 +15,7 @@ from sidelight.cli.options import Data, MinSupport, Names, Reading, Smoothing, W
 from sidelight.cli.plan import Said, Weighing, read_plans, show_comparison, weighed
 from sidelight.cli.remedies import Remedied, show_remedies
 from sidelight.foundation.errors import InputError, check_choice, check_number, check_whole, invalid
+from sidelight.foundation.terminal import say
 
 Plans = Annotated[
     list[Path] | None,
@@ -180,8 +181,17 @@ def audit(
         show(result, shown, lambda: sl.report.print_audit(result, table))
     else:
         show_remedies(found, table, shown)
+    if not shown.json:
+        _say_where(asked)
     if result.is_within is False:
         raise typer.Exit(1)
+
+
+def _say_where(asked: Asked) -> None:
+    """Name the files that were written besides the report."""
+    for what, path in (("plan", asked.save_plan), ("assessment", asked.assessment)):
+        if path:
+            say(f"The {what} is in {path}.")
 
 
 def _side_by_side(

@@ -104,7 +104,7 @@ def _budget_findings(plan: Plan) -> list[Finding]:
         if item.times > 1:
             spent = budget(item.channel().epsilon)
             often = f"{item.name} is reported {item.times} times, {_noise(item)}: {spent} in all"
-            found.append(Finding("warning", f"{often}; no collection does that yet."))
+            found.append(Finding("note", f"{often}; collect it round by round (collect --round)."))
     total = math.fsum(item.channel().epsilon for item in plan.releases)
     return [*found, Finding("note", f"All reports of a person together have a budget of {budget(total)}.")]
 

@@ -169,10 +169,9 @@ class PrivateDecisionTree(PrivateClassifier):
             Algorithm 4; see `learning.tree_rounds`); none where attributes are sent as they are.
         trees: how many; more than one with "once" only.
         budgets: "closed" or "published" (eq. (15)).
-        protocol, omega, k, confidence, share, bins, random_state: as for `PrivateNaiveBayes`.
         caution: how clearly a value must stand out; 0 is the published stop rule.
 
-    After fitting it has the same attributes as `PrivateNaiveBayes`.
+    All other arguments, and the attributes after fitting, are those of `PrivateNaiveBayes`.
     """
 
     max_depth: int = 5

@@ -2,7 +2,8 @@
 
 * `study`: the nouns (`Study`, `Work`, `StudyResult`, `Verdict`, `Drawing`); `register`: every study by name,
   as `studies.toml` lists it with what is published about it.
-* `runner` computes works in processes, `cache` keeps them, `outputs` and `pages` write what they found.
+* `runner` computes works in processes, `cache` keeps them, `outputs` and `pages` write what they found,
+  `long_read` the page that tells it all, `rendering` how pages look.
 * `cpl`, `pdp`, `corr_rr`, `clldp`, `reconstruction`: a folder a paper, with its records, computation,
   drawings and verdicts; `ours`: benchmarks that no paper has.
 * `benchmarks`: both benchmarks of paper CPL for any analyser and any mechanism.

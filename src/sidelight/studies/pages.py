@@ -1,6 +1,7 @@
 """The pages of documentation that say what became of each paper, written from the outputs of a run.
 
-There is one page a paper, one for benchmarks of ours, and an index.
+There is one page a paper, one for benchmarks of ours, an index, and one that tells the whole story in the
+shape of a paper (`long_read`); it is made from `results.json`, which is written beside the pages.
 """
 
 from __future__ import annotations
@@ -9,20 +10,16 @@ import csv
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import write_atomically, write_text
-from sidelight.foundation.numbers import significant
+from sidelight.studies.long_read import RESULTS, long_read, write_results
 from sidelight.studies.outputs import RESULT, TABLE, Saved, load
 from sidelight.studies.register import CATALOGUE, PAPERS, find_study
-from sidelight.studies.study import OURS, Kind, Value
+from sidelight.studies.rendering import KINDS, render
+from sidelight.studies.study import OURS
 
-KINDS: tuple[Kind, ...] = ("reproduced", "differs", "refuted", "not possible")
 _COLOURS = 64
-_MADE = (
-    "<!-- Written by `sidelight study run all --out RESULTS --pages FOLDER`; change the studies instead. -->"
-)
 
 
 def write_pages(results: Path, folder: Path) -> list[Path]:
@@ -40,12 +37,16 @@ def write_pages(results: Path, folder: Path) -> list[Path]:
     for name, place in places.items():
         for figure, _ in saved[name].figures:
             _shrink(place / f"{figure}.png", images / f"{figure}.png")
+    tables = {name: _table(place / TABLE) for name, place in places.items()}
     of = {paper: [name for name in saved if CATALOGUE[name].paper == paper] for paper in PAPERS}
     pages = [write_text(folder / "index.md", _index(saved, of))]
     for paper, words in PAPERS.items():
-        sections = [(find_study(name), saved[name], _table(places[name] / TABLE)) for name in of[paper]]
-        text = _render("paper.md.j2", paper=paper, words=words, sections=sections)
+        sections = [(find_study(name), saved[name], tables[name]) for name in of[paper]]
+        text = render("paper.md.j2", paper=paper, words=words, sections=sections)
         pages.append(write_text(folder / f"{paper.lower()}.md", text))
+    if saved.keys() == CATALOGUE.keys():
+        told = write_results(folder / RESULTS, saved, tables)
+        pages.append(write_text(folder / "five-papers.md", long_read(told)))
     return pages
 
 
@@ -54,39 +55,12 @@ def _index(saved: Mapping[str, Saved], of: Mapping[str, list[str]]) -> str:
     counts = {paper: [number[kind] for kind in KINDS] for paper, number in kinds.items() if paper != OURS}
     quick = sum(result.quick for result in saved.values())
     numbers = {"benchmarks": len(of[OURS]), "quick": quick, "count": len(saved)}
-    return _render("index.md.j2", kinds=KINDS, papers=counts, **numbers)
-
-
-def _render(template: str, **context: Any) -> str:
-    """Return a page of Markdown; what comes from a study is escaped by filters, where it may need it."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(  # noqa: S701 - Markdown, and all words are our own
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        loader=PackageLoader("sidelight.studies"),
-    )
-    environment.filters |= {"sentence": _sentence, "shown": _shown, "escaped": _escaped}
-    return environment.get_template(template).render(context, made=_MADE, ours=OURS).rstrip("\n") + "\n"
+    return render("index.md.j2", kinds=KINDS, papers=counts, **numbers)
 
 
 def _table(file: Path) -> list[list[str]]:
     """Return the cells of a study's table, its columns first; none where it has no table."""
     return list(csv.reader(file.read_text(encoding="utf-8").splitlines())) if file.is_file() else []
-
-
-def _sentence(words: str, *, capital: bool = True) -> str:
-    start = words[:1].upper() if capital else words[:1]
-    return _escaped(f"{start}{words[1:].rstrip('.')}.")
-
-
-def _shown(value: Value) -> str:
-    return _escaped(significant(value))
-
-
-def _escaped(words: str) -> str:
-    return words.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _shrink(source: Path, target: Path) -> None:
