@@ -182,21 +182,25 @@ def has_own_example(home: str, name: str) -> bool:
 
 def example_of(name: str) -> tuple[Path, str] | None:
     """Return the first executed example that uses a name, and its page; those of `examples` come first."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    for page, block in _examples():
-        if any(word.search(line) for line in block.splitlines() if line.startswith((">>>", "..."))):
-            return page, block
-    return None
+    return next(((page, block) for page, block, words in _examples() if name in words), None)
 
 
 @cache
-def _examples() -> tuple[tuple[Path, str], ...]:
-    """Return every example that tests run, by its page."""
+def _examples() -> tuple[tuple[Path, str, frozenset[str]], ...]:
+    """Return every example that tests run, with its page and the words of its code."""
     pages = sorted(DOCS.rglob("*.md"), key=lambda page: (page.parent.name != "examples", page))
-    blocks = (
-        (page, re.findall(r"```python\n(>>>.*?)```", page.read_text("utf-8"), re.DOTALL)) for page in pages
-    )
-    return tuple((page, block.strip()) for page, found in blocks for block in found)
+    found = [
+        (page, block.strip())
+        for page in pages
+        for block in re.findall(r"```python\n(>>>.*?)```", page.read_text("utf-8"), re.DOTALL)
+    ]
+    return tuple((page, block, _words(block)) for page, block in found)
+
+
+def _words(block: str) -> frozenset[str]:
+    """Return the words of an example's code, without what it prints."""
+    code = [line for line in block.splitlines() if line.startswith((">>>", "..."))]
+    return frozenset(re.findall(r"\w+", "\n".join(code)))
 
 
 def _names(home: str) -> list[str]:
