@@ -29,7 +29,7 @@ from sidelight.estimation.averaging import improved
 from sidelight.estimation.shrinkage import least_risk
 from sidelight.foundation.arrays import Array, Whole
 
-TRIALS = 200
+TRIALS = 100
 _STEPS = 400
 _ORDERS = 300
 _Z = 1.96
@@ -47,15 +47,14 @@ class Family:
 
 EXTREMES = ("even", "point", "99-1")
 FAMILIES = (
-    Family(2, 1_000, 0.1, EXTREMES), Family(2, 1_000, 4.0, EXTREMES), Family(2, 10_000, 0.5, EXTREMES),
-    Family(2, 10_000, 1.0, EXTREMES), Family(4, 1_000, 0.1, EXTREMES), Family(8, 1_000, 0.1, EXTREMES),
-    Family(10, 1_000, 0.1, ("even", "0.3", "0.7", "1.2", "1.7", "2")),
-    Family(10, 1_000, 0.5, ("even", "0.3", "0.7", "1.2", "1.7", "2")),
+    Family(2, 1_000, 0.1, EXTREMES), Family(2, 1_000, 4.0, EXTREMES), Family(4, 1_000, 0.1, EXTREMES),
+    Family(8, 1_000, 0.1, EXTREMES), Family(10, 1_000, 0.1, ("even", "0.3", "1.2", "2", "point")),
     Family(15, 1_000, 0.1, EXTREMES), Family(15, 1_000, 2.0, EXTREMES), Family(30, 1_000, 0.1, EXTREMES),
-    Family(30, 10_000, 0.1, EXTREMES), Family(100, 1_000, 0.1, ("even", "0.3", "2", "point")),
-    Family(100, 10_000, 0.1, ("even", "0.3", "2", "point")),
     Family(2, 10_000, 0.1, (*EXTREMES, "any")), Family(2, 10_000, 0.5, (*EXTREMES, "any")),
-    Family(4, 1_000, 0.5, (*EXTREMES, "any")), Family(4, 10_000, 0.1, (*EXTREMES, "any")),
+    Family(2, 10_000, 1.0, (*EXTREMES, "any")), Family(4, 1_000, 0.5, (*EXTREMES, "any")),
+    Family(4, 10_000, 0.1, (*EXTREMES, "any")), Family(10, 1_000, 0.5, ("even", "1.2", "2", "point", "any")),
+    Family(30, 10_000, 0.1, EXTREMES), Family(100, 1_000, 0.1, ("even", "0.3", "2", "point")),
+    Family(100, 10_000, 0.1, ("even", "2", "point")),
 )  # fmt: skip
 """The places of lost cells. "any" are frequencies of which all are as likely, the others are in the grid."""
 
@@ -63,7 +62,7 @@ FAMILIES = (
 def candidates(name: str, size: int, rng: np.random.Generator) -> Array:
     """Return the frequencies that a name stands for, (candidates, values)."""
     if name == "any":
-        return rng.dirichlet(np.ones(size), 40 * _ORDERS)
+        return rng.dirichlet(np.ones(size), 10 * _ORDERS)
     if name in ("point", "99-1"):
         held = 1.0 if name == "point" else 0.99
         rest = (1 - held) / (size - 1)
@@ -72,7 +71,7 @@ def candidates(name: str, size: int, rng: np.random.Generator) -> Array:
     share /= share.sum()
     if name == "even":
         return share[None, :]
-    return np.stack([rng.permutation(share) for _ in range(_ORDERS)])
+    return np.stack([rng.permutation(share) for _ in range(_ORDERS if size < 100 else 100)])
 
 
 @dataclass(frozen=True, eq=False)
