@@ -9,11 +9,13 @@ import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
-from sidelight.estimation.averaging import average, averaged, posteriors
+from sidelight.estimation.averaging import average, averaged, improved, posteriors
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
-from sidelight.estimation.bayes_kernels import mixture, spread_apart
+from sidelight.estimation.bayes_kernels import mixture, projected, spread_apart
 from sidelight.estimation.levels import combine_levels
+from sidelight.estimation.unbiased import Unbiased
+from sidelight.foundation.arrays import to_simplex
 from sidelight.foundation.errors import InputError
 from sidelight.protocols import smp
 
@@ -204,6 +206,39 @@ def test_values_in_common_are_used_as_far_as_frequencies_are_alike() -> None:
                 for mean, truth in zip(averaged(items, places), truths, strict=True):
                     errors[name] += float(((mean - truth) ** 2).sum())
         assert least <= errors["together"] / errors["alone"] < most
+
+
+def test_one_attribute_that_stands_apart_does_not_keep_the_others_from_helping_each_other() -> None:
+    rng = np.random.default_rng(4)
+    odd, like = [0.6, 0.2, 0.1, 0.05, 0.03, 0.02], [0.22, 0.21, 0.17, 0.16, 0.13, 0.11]
+    truths, errors = np.array([odd, *[like] * 4]), np.zeros(2)
+    for _ in range(10):
+        items = [Noisy.of(row, np.full(6, 1e-4), False) for row in truths + 0.01 * rng.normal(size=(5, 6))]
+        for way, places in enumerate(([list(range(5))], [[0], [1, 2, 3, 4]])):
+            errors[way] += float(((np.array(averaged(items, places)) - truths) ** 2).sum())
+    assert errors[0] < 1.1 * errors[1]  # as good as if one knew which of them it is
+
+
+def test_skewed_counts_of_many_equally_common_values_do_not_look_uneven() -> None:
+    """Sums of unary bits at 18 expected reports a value: taken for normal they err 1.5 times as much."""
+    rng = np.random.default_rng(5)
+    size, people, lie = 1_000, 1_000, 1 / (math.e**4 + 1)
+    gap, flat = 0.5 - lie, np.ones(size)
+    none, full = lie * (1 - lie) / gap**2, (0.25 + (0.5 - lie) ** 2 - 0.25 + lie * (1 - lie)) / gap**2
+    errors = 0.0
+    for _ in range(4):
+        held = rng.multinomial(people, flat / size)
+        estimate = ((rng.binomial(held, 0.5) + rng.binomial(people - held, lie)) / people - lie) / gap
+        law = Unbiased(estimate, none / people * flat, (full - none) / people * flat, 0 * flat, people, False)
+        errors += float(((improved([law], [[0]])[0].mean - held / people) ** 2).mean()) / 4
+    assert errors < 1.2e-6  # even estimates: 1.0e-6
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1e9])
+def test_the_compiled_projection_is_the_projection(scale: float, rng: np.random.Generator) -> None:
+    for size in (1, 2, 7, 100):
+        values = scale * rng.normal(size=size)
+        np.testing.assert_allclose(projected(values), to_simplex(values), atol=1e-9 * scale)
 
 
 def test_evidence_of_mixtures_is_exact_where_noise_is_wide(rng: np.random.Generator) -> None:

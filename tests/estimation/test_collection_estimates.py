@@ -16,7 +16,7 @@ from sidelight.estimation import predicted_error, predicted_variances
 from sidelight.estimation.estimators import published
 from sidelight.estimation.expected_error import published_error
 from sidelight.estimation.joint import Term, estimate_joint, maximise, terms_of
-from sidelight.estimation.linear import condition, solve_linear
+from sidelight.estimation.linear import condition, separate, solve_linear
 from sidelight.estimation.second_phase import learn_second_phase
 from sidelight.estimation.shrinkage import least_risk, marginal_moves, shrunken
 from sidelight.estimation.unbiased import Unbiased, unbiased
@@ -100,6 +100,19 @@ def test_the_linear_system_is_unbiased_and_is_the_published_formula_for_fakes(rn
         assert condition(protocol) < 1e4
         solved = solve_linear([expectation(protocol, f)], {})
         np.testing.assert_allclose(np.concatenate([solved[name][0] for name in "abc"]), f, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [lambda: rs_fd(UNEQUAL, 1.3), lambda: rs_rfd(UNEQUAL, 1.3, SKEWED, "x")])
+def test_columns_that_tell_of_one_attribute_each_are_solved_as_the_system_is(make, rng, monkeypatch) -> None:
+    protocol = make()
+    sums = expectation(protocol, np.concatenate(marginals(joint(rng, UNEQUAL))))
+    quick, number = solve_linear([sums], {}), condition(protocol)
+    monkeypatch.setattr("sidelight.estimation.linear.separate", lambda _: None)
+    for name, (estimate, spread) in solve_linear([sums], {}).items():
+        np.testing.assert_allclose(quick[name][0], estimate, atol=1e-12)
+        np.testing.assert_allclose(quick[name][1], spread, rtol=1e-9)
+    assert number == pytest.approx(condition(protocol), rel=1e-9)
+    assert separate(copies(UNEQUAL, rng)) is None
 
 
 def test_a_singular_system_is_refused_alone_and_leans_on_the_first_phase() -> None:

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from sidelight.foundation.arrays import Array, to_simplex
+from sidelight.foundation.arrays import Array
 
 Tables = tuple[Array, Array]
 _LEAST_VARIANCE = 1e-12  # below it, logarithms of the factors lose their digits
@@ -68,11 +68,14 @@ class Noisy:
     @classmethod
     def of(cls, estimate: Array, variances: Array, adds_up: bool = True) -> Noisy:
         """Return an estimate moved to where it adds up to 1, with its noise taken apart."""
-        from sidelight.estimation.bayes_kernels import spread_apart  # loading the compiler takes a while
+        from sidelight.estimation.bayes_kernels import (  # loading the compiler takes a while
+            projected,
+            spread_apart,
+        )
 
         centre = np.asarray(estimate, dtype=np.float64)
         # What is a thousand deviations away from all frequencies has more noise than stated.
-        off = float(np.abs(centre - to_simplex(centre)).max()) / _FARTHEST
+        off = float(np.abs(centre - projected(centre)).max()) / _FARTHEST
         given = np.maximum(np.asarray(variances, dtype=np.float64), max(off**2, _LEAST_VARIANCE))
         apart = spread_apart(given) if adds_up else given
         # On the simplex the likelihood changes by a constant only if the estimate is moved along v.
@@ -108,22 +111,34 @@ def dirichlet_posteriors(noisy: Noisy, share: Array, alphas: Sequence[float]) ->
 
     The share is one for all alphas, or has a row for each; infinite alphas come last.
     """
-    from sidelight.estimation.bayes_cumulants import LEAST
-    from sidelight.estimation.bayes_kernels import dirichlets
+    rows = np.broadcast_to(share, (1, len(alphas), share.shape[-1]))
+    means, spreads, evidence = each_posterior(noisy.centre[None], noisy.deviations[None], rows, alphas)
+    return means[0], spreads[0], evidence[0]
 
-    finite = [alpha for alpha in alphas if math.isfinite(alpha)]
-    rows = np.broadcast_to(share, (len(alphas), share.shape[-1]))
-    shapes = np.maximum(np.array(finite)[:, None] * rows[: len(finite)], LEAST)
-    size, s = share.shape[-1], noisy.deviations
-    means, spreads = np.empty((len(alphas), size)), np.zeros((len(alphas), size))
-    evidence = np.empty(len(alphas))
+
+def each_posterior(
+    centres: Array, deviations: Array, shares: Array, alphas: Sequence[float]
+) -> tuple[Array, Array, Array]:
+    """Do as `dirichlet_posteriors` for many attributes of one size, (attributes, values), in one call.
+
+    Shares are (attributes, priors, values), or (1, priors, values) for all of them.
+    """
+    from sidelight.estimation.bayes_cumulants import LEAST
+    from sidelight.estimation.bayes_kernels import each_dirichlets
+
+    count, size = sum(map(math.isfinite, alphas)), centres.shape[1]
+    shapes = np.maximum(np.array(alphas[:count])[:, None] * shares[:, :count], LEAST)
+    means = np.empty((len(centres), len(alphas), size))
+    spreads, evidence = np.zeros(means.shape), np.empty(means.shape[:2])
     # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
-    tilts = np.minimum(-(shapes.sum(axis=1) - size), 0.0)
-    count = len(finite)
-    dirichlets(noisy.centre, s, shapes, tables(), tilts, means[:count], spreads[:count], evidence[:count])
-    means[count:] = rows[count:]
-    evidence[count:] = -0.5 * (((rows[count:] - noisy.centre) / s) ** 2).sum(axis=1)
+    tilts = np.minimum(-(shapes.sum(axis=2) - size), 0.0)
+    each_dirichlets(centres, deviations, shapes, tables(), tilts, means, spreads, evidence)
+    means[:, count:] = shares[:, count:]
+    off = (shares[:, count:] - centres[:, None]) / deviations[:, None]
+    evidence[:, count:] = -0.5 * (off**2).sum(axis=2)
     # Noise so large that its sums lose every digit: the prior stays as it is, and has no evidence.
     lost = np.isnan(evidence)
-    means[lost], spreads[lost], evidence[lost] = rows[lost], 0.0, -np.inf
+    if lost.any():
+        means[lost] = np.broadcast_to(shares, means.shape)[lost]
+        spreads[lost], evidence[lost] = 0.0, -np.inf
     return means, spreads, evidence

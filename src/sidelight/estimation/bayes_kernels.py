@@ -261,6 +261,41 @@ def mixture(
 
 
 @njit(cache=True)
+def each_dirichlets(
+    f: Array, s: Array, shapes: Array, tables: tuple[Array, Array], tilts: Array,
+    means: Array, variances: Array, evidence: Array,
+) -> None:  # fmt: skip
+    """Do as `dirichlets` for every row of f and s; shapes and tilts have as many parts, or one for all."""
+    for i in range(len(f)):
+        part = min(i, len(shapes) - 1)
+        dirichlets(f[i], s[i], shapes[part], tables, tilts[part].copy(), means[i], variances[i], evidence[i])
+
+
+@njit(cache=True)
+def each_mixture(
+    f: Array, s: Array, rates: Array, weights: Array, tables: tuple[Array, Array], place: int,
+    means: Array, variances: Array, evidence: Array,
+) -> None:  # fmt: skip
+    """Do as `mixture` for every row of f and s; write what is found at this place of each row's priors."""
+    for i in range(len(f)):
+        evidence[i, place] = mixture(f[i], s[i], rates, weights, tables, means[i, place], variances[i, place])
+
+
+@njit(cache=True)
+def projected(f: Array) -> Array:
+    """Return the nearest frequencies: `foundation.arrays.to_simplex` of one row, without its overhead."""
+    given = f - f.max()
+    falling = np.sort(given)
+    total, least = 0.0, 0.0
+    for rank in range(1, len(f) + 1):
+        total += falling[-rank]
+        if falling[-rank] - (total - 1.0) / rank > 0:
+            least = (total - 1.0) / rank
+    result: Array = np.maximum(given - least, 0.0)
+    return result
+
+
+@njit(cache=True)
 def _rest(variances: Array, inverse: float, largest: int) -> float:
     """Return by how much the shares p add up to more than 1; `largest` takes the upper root, -1 for none."""
     total = 0.0 if largest >= 0 else -1.0

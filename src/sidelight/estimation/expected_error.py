@@ -133,6 +133,8 @@ def _linear(protocol: Protocol, people: int, frequencies: Array) -> Array:
     """Return the variances, stacked, of estimates that solve the linear system."""
     if linear.condition(protocol) > linear.WORST_CONDITION:
         return np.full_like(frequencies, np.inf)
+    if (gains := linear.separate(protocol)) is not None:
+        return linear.alone_variances(protocol, gains, frequencies, people)
     basis = linear.directions(protocol.schema.sizes)
     inside, weighted = linear.weighted_design(protocol, frequencies, basis)
     covariance = np.linalg.inv(people * (weighted.T @ inside))

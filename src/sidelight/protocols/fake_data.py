@@ -108,6 +108,9 @@ class FakeDataProtocol(protocol.Protocol):
             raise invalid("groups", "a partition of the attributes", self.partition)
         object.__setattr__(self, "fakes", MappingProxyType(dict(self.fakes)))
         sizes = {attribute.name: attribute.size for attribute in self.schema}
+        for name, size in sizes.items():
+            if size < 2:
+                raise InputError(f"the attribute {name!r} has one value, which says nothing; leave it out.")
         for chosen, other in chain.from_iterable(permutations(group, 2) for group in self.partition):
             law = self.law(chosen, other)
             if law.shape not in ((1, sizes[other]), (sizes[chosen], sizes[other])):
@@ -312,7 +315,13 @@ class FakeDataProtocol(protocol.Protocol):
             for chosen in group:
                 law = self.response(chosen) / len(group)
                 for other in group:
-                    design[offsets[other], offsets[chosen]] = (law @ self.transfer(chosen, other)).T
+                    block = offsets[other], offsets[chosen]
+                    if other == chosen:
+                        design[block] = law.T
+                    elif len(fake := self.law(chosen, other)) == 1:  # whatever was reported
+                        design[block] = fake.T / (WHOLE * len(group))
+                    else:
+                        design[block] = (law @ self.transfer(chosen, other)).T
         return design
 
     def report_covariance(self, frequencies: Array) -> Array:

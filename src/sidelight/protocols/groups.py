@@ -54,7 +54,10 @@ class ReportedGroup:
         if len(set(self.names)) < len(self.names):
             raise InputError(f"{group} names an attribute twice; name each once.")
         if min(self.sizes, default=0) < 2:
-            raise InputError(f"{group} has an attribute of one value, which says nothing; leave it out.")
+            single = next(name for name, size in zip(self.names, self.sizes, strict=True) if size < 2)
+            raise InputError(
+                f"{group} has an attribute of one value, {single!r}, which says nothing; leave it out."
+            )
         if len(self.names) > 1 and self.mechanism not in PRODUCT:
             raise InputError(f"{group} must be reported through one of {known}, got {self.mechanism!r}.")
         if size > LARGEST_SIZE:

@@ -24,7 +24,7 @@ from sidelight.sources.cells import Stated
 from sidelight.sources.faults import are_reports, reading
 from sidelight.sources.local import LocalSource, of_arrow, of_rows, open_query
 from sidelight.sources.scans import Scan, escaped, open_text
-from sidelight.sources.sql import connect, literal, quoted
+from sidelight.sources.sql import connect, literal, quoted, scratch
 
 _TEXTS = {"csv": (".csv",), "tsv": (".tsv", ".tab"), "json": (".json", ".ndjson", ".jsonl")}
 _SUFFIXES = {
@@ -90,7 +90,7 @@ def refuse_reports(pattern: str, label: str) -> None:
     """Raise if one of the Parquet files holds reports: they would be taken for what people really are."""
     query = f"SELECT file_name FROM parquet_kv_metadata({literal(pattern)}) WHERE key = ?::BLOB LIMIT 1"
     with reading(label):
-        first = connect().execute(query, [REPORTS_KEY]).fetchone()
+        first = scratch().execute(query, [REPORTS_KEY]).fetchone()
     if first is not None:
         raise are_reports(first[0], "is a file")
 
@@ -103,7 +103,7 @@ def _is_small(pattern: str, label: str) -> bool:
     )
     with reading(label):
         query = f"SELECT sum(num_rows), ({columns}) FROM parquet_file_metadata({files})"
-        rows, width = connect().execute(query).fetchall()[0]
+        rows, width = scratch().execute(query).fetchall()[0]
         return int(rows) * int(width) <= _FEW_VALUES
 
 
@@ -192,7 +192,7 @@ def _queried(source: LocalSource, sql: str) -> LocalSource:
 def _select(sql: str, label: str) -> str:
     """Return a query if it is one SELECT: nothing is written."""
     with reading(f"the query on {label}"):
-        statements = connect().extract_statements(sql)
+        statements = scratch().extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise InputError(f"the query on {label} must be one SELECT.")
     return statements[0].query

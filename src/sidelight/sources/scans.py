@@ -22,7 +22,7 @@ from sidelight.foundation.files import file_name
 from sidelight.sources.cells import HEAD, REAL, Form, looks_like
 from sidelight.sources.faults import reading
 from sidelight.sources.local import LocalSource, kept, rename_notes
-from sidelight.sources.sql import LARGE, Store, connect, literal, quoted
+from sidelight.sources.sql import LARGE, Store, literal, quoted, scratch
 
 _KEPT = "sidelight_rows"
 _GZIP_RATIO = 8
@@ -50,9 +50,8 @@ class Scan:
 
     def source(self, notes: tuple[str, ...] = ()) -> LocalSource:
         """Return the source, of which only the names of the columns are read yet."""
-        root = connect()
         return LocalSource(
-            lambda: root.cursor().sql(f"SELECT * FROM {self.scan()}"),
+            lambda: scratch().sql(f"SELECT * FROM {self.scan()}"),
             loader=lambda columns: self.load(columns, notes),
             label=self.label,
             notes=notes,
@@ -132,7 +131,7 @@ class Scan:
         for file in before:
             with reading(self.label):
                 query = f"SELECT count(*) FROM {self.scan(escaped(file))}"
-                rows = connect().execute(query).fetchall()[0][0]
+                rows = scratch().execute(query).fetchall()[0][0]
             if row <= rows:
                 found = file
                 break
@@ -171,7 +170,7 @@ def _sniffed(file: str, label: str, options: Sequence[str]) -> tuple[Any, ...]:
     """Return how a text file is written, and its columns."""
     sniffed = f"sniff_csv({', '.join([literal(escaped(file)), *options, _SAMPLE])})"
     with reading(label):
-        return tuple(connect().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()[0])
+        return tuple(scratch().execute(f"SELECT {_WRITTEN} FROM {sniffed}").fetchall()[0])
 
 
 def _first_lines(file: str, encoding: str, count: int) -> list[str]:
@@ -236,7 +235,7 @@ def escaped(text: str) -> str:
 def files_of(pattern: str, label: str) -> list[str]:
     """Return the files that a glob means."""
     with reading(label):
-        rows = connect().execute(f"SELECT file FROM glob({literal(pattern)})").fetchall()
+        rows = scratch().execute(f"SELECT file FROM glob({literal(pattern)})").fetchall()
     if not rows:
         raise InputError(f"there is no file {label}; check the path.")
     return [row[0] for row in rows]

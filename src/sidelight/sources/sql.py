@@ -5,12 +5,14 @@ The SQL is the same here and on the workers of a cluster.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,20 @@ def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnect
     with suppress(duckdb.InvalidInputException):  # a notebook that cannot draw bars refuses to set them
         connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def scratch() -> duckdb.DuckDBPyConnection:
+    """Return a connection to a database without tables, for questions about files.
+
+    Opening a database takes longer than most such questions, so that there is one; each process has its own,
+    since its threads do not live on in a fork.
+    """
+    return _opened(os.getpid()).cursor()
+
+
+@cache
+def _opened(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001
+    return connect()
 
 
 class Store:
