@@ -238,6 +238,31 @@ def test_a_value_is_frozen_for_an_epoch(name: str):
     assert [device.epoch_of(number) for number in (0, 2, 3)] == ["0", "0", "1"]
 
 
+def test_another_series_freezes_values_of_its_own():
+    memory = KeyedMemory.new()
+    devices = [Device(create("grr", 4, 50.0), COLOUR, memory, 2, series=name) for name in ("", "a", "b")]
+    # Each keeps the value that it was given first, whatever another one froze.
+    first = [int(one.report(code).values[0]) for code, one in enumerate(devices)]
+    assert [int(one.report(3, 1).values[0]) for one in devices] == first == [0, 1, 2]
+    assert set(memory.frozen) == {("colour", "0"), ("colour", "a 0"), ("colour", "b 0")}
+    weak = Device(create("grr", 200, 0.1), sl.categorical("page", map(str, range(200))), memory)
+    memos = [int(replace(weak, series=name).memo(0).values[0]) for name in "abcdef"]
+    assert len(set(memos)) > 1  # all alike with probability 200 to the power of -5
+
+
+def test_a_value_that_another_asker_does_not_list_is_frozen_for_each():
+    memory = KeyedMemory.new()
+    lists = [sl.categorical("said", values) for values in (["no", "yes"], ["yes", "other"])]
+    one, other = (Device(create("grr", 2, 50.0), item, memory, 2, series="a") for item in lists)
+    assert int(one.report("no").values[0]) == 0
+    # "no" is none of the other's: its first value holds for it, until its own epoch is over.
+    told = [int(other.report(value, n).values[0]) for n, value in enumerate(["other", "yes", "yes"])]
+    assert told == [1, 1, 0]
+    assert memory.frozen == {
+        ("said", "a 0"): "no", ("said", f"a 0 {meaning(lists[1])}"): "other", ("said", "a 1"): "yes",
+    }  # fmt: skip
+
+
 def test_hashed_values_that_share_a_bucket_share_the_memo():
     """Otherwise two memos would be told of one bucket."""
     many = sl.categorical("page", [str(number) for number in range(60)])
@@ -297,6 +322,9 @@ def test_bad_devices_are_refused():
         Device(create("grr", 5, 1.0), COLOUR, memory)
     with pytest.raises(InputError, match="`epoch_rounds` must be"):
         Device(create("grr", 4, 1.0), COLOUR, memory, epoch_rounds=0)
+    for series in ("a 0", "a\n", 7, None):
+        with pytest.raises(InputError, match="`series` must be"):
+            Device(create("grr", 4, 1.0), COLOUR, memory, series=series)
     device = Device(create("grr", 4, 1.0), COLOUR, memory)
     for value in (4, -1, 1.5, "violet"):
         with pytest.raises(InputError, match="value"):

@@ -398,6 +398,25 @@ def test_a_dump_of_one_store_is_loaded_into_another(place: str, target: str, req
     with_collector(there, restore)
 
 
+def test_an_id_counts_once_in_each_round(place: str) -> None:
+    """Ids are random, so that rounds and tasks do not share them but by a sender's will."""
+    tasks = [(task(2), 1), (task(2), 2), (task(), 1)]
+
+    async def work(collector: Collector) -> None:
+        reports = sent(tasks[0][0].design.first, people(30))
+        for made, number in tasks:
+            await collector.make(made)
+            await collector.open(made.id, number)
+            assert await statuses(collector, made, reports, number) == ["accepted"] * 30
+            assert await statuses(collector, made, reports[::-1], number) == ["repeated"] * 30
+            await _sums_are(collector, made, reports, number)
+        ids = [tuple(row) async for name, rows in collector.store.dump(7) if name == "ids" for row in rows]
+        assert ids == sorted(set(ids))
+        assert Counter(name for name, _ in ids) == {item.id: 3 for item in reports}
+
+    with_collector(place, work)
+
+
 def test_two_stores_at_once_count_each_id_once(place: str) -> None:
     """Two connections, as two workers have, send the same ids at the same moment."""
     made, times = task(), 30

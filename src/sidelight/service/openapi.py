@@ -61,7 +61,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
 def _upload(parameters: list[Any], sent: dict[str, Any], answered: dict[str, Any]) -> dict[str, Any]:
     return {
         "tags": ["devices"],
-        "summary": "Upload reports; each is answered by itself, and a report id counts once for ever.",
+        "summary": "Upload reports; each is answered by itself; an id counts once in its round, for ever.",
         "operationId": "upload",
         "parameters": parameters,
         "requestBody": {"required": True, "content": {JSON: {"schema": sent}, ARROW: {"schema": {}}}},

@@ -1,8 +1,9 @@
 """The contract of a store: the only state that the processes of a service share.
 
-Ids and sums change in one transaction, so that a report id counts once for ever. A round's uploads share a
-lock that closing takes for itself: nothing lands after "closed" was answered. Every change of a task is in
-its trail, in the transaction that makes it.
+Ids and sums change in one transaction, so that a report id counts once in its round, for ever: a retired
+round has no ids any more, and is closed. A round's uploads share a lock that closing takes for itself:
+nothing lands after "closed" was answered. Every change of a task is in its trail, in the transaction that
+makes it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sidelight.foundation.errors import InputError, check_whole, invalid
+from sidelight.foundation.errors import InputError, check_is, check_whole, invalid
 from sidelight.foundation.randomness import derive_seed
 from sidelight.mechanisms.checks import check_codes
 from sidelight.mechanisms.kept import Kept
@@ -38,8 +38,9 @@ class Device:
         memory: the device's.
         epoch_rounds: how many rounds an epoch has; None for one epoch without end.
         follow_changes: whether a new value within an epoch is reported.
-        series: what the rounds are counted in, such as a task's id: the epochs of another series are others,
-            whose values are frozen, and charged, by themselves. Empty, there is one series for all askers.
+        series: what the rounds are counted in, such as a task's id, without spaces: the epochs of another
+            series are others, whose values are frozen, and charged, by themselves. Empty, there is one series
+            for all askers.
     """
 
     mechanism: Mechanism
@@ -59,6 +60,9 @@ class Device:
             raise invalid("attribute", f"one of {self.mechanism.size} values", self.attribute.size)
         if self.epoch_rounds is not None:
             check_whole("epoch_rounds", self.epoch_rounds, at_least=1)
+        check_is("series", self.series, str)
+        if any(map(str.isspace, self.series)):
+            raise invalid("series", "a name without spaces", self.series)
 
     @property
     def stored(self) -> Kept:
@@ -112,7 +116,7 @@ class Device:
         held = self.memory.held(name, epoch, label)
         if held in self.attribute.values:
             return held
-        # An epoch ends with its number, so that no asker can name one that is frozen here.
+        # An epoch ends with its number, a series has no space: no asker can name what is frozen here.
         return self.memory.held(name, f"{epoch} {meaning(self.attribute)}", label)
 
     def report(self, value: int | str, number: int = 0, *, seed: int | None = None) -> Reports:
