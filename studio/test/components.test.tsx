@@ -1,9 +1,9 @@
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import { App } from "../src/app.tsx";
-import { cellAfter, cellAt, cellWords, largest, layoutOf } from "../src/parts/heatmap.tsx";
+import { cellAfter, cellAt, cellWords, HeatMap, isNamed, largest, layoutOf } from "../src/parts/heatmap.tsx";
 import { verdict, worstFirst } from "../src/parts/secrets.tsx";
-import type { PlanFigures, State } from "../src/messages.ts";
+import type { PlanFigures, SecretFigures, State } from "../src/messages.ts";
 import { STEPS as POSITIONS, BUDGETS, toPosition } from "../src/state/scale.ts";
 import { Refusal } from "../src/state/server.ts";
 import * as store from "../src/state/store.ts";
@@ -232,6 +232,16 @@ describe("the heat map", () => {
     }
     expect(cellAt(layout, pairs, 3, 3)).toBeNull();
   });
+  it("names as many columns as there is room for, and the one that is looked at", () => {
+    const named = (size: number, at?: number) => Array.from({ length: 40 }, (_, place) => place).filter((place) => isNamed(place, at, size, 10));
+    expect(named(12)).toHaveLength(40);
+    expect(named(6)).toEqual(Array.from({ length: 20 }, (_, place) => 2 * place));
+    expect(named(6, 7).filter((place) => place > 4 && place < 11)).toEqual([7, 10]);
+  });
+  it("ends its legend where its colours end", async () => {
+    await drawn(<HeatMap pairs={pairs} plan="a" revision={1} limit={17} />);
+    expect(document.querySelector(".legend")?.textContent).toContain("17 nats");
+  });
   it("is walked by arrow keys and ends at its edges", () => {
     expect(cellAfter("ArrowUp", { row: 0, column: 0 }, pairs)).toEqual({ row: 0, column: 0 });
     expect(cellAfter("ArrowDown", { row: 39, column: 0 }, pairs)).toEqual({ row: 39, column: 0 });
@@ -259,6 +269,10 @@ describe("verdicts and plans", () => {
     expect(verdict(all("within"))).toBe("All 2 secrets are within their limits.");
     expect(verdict(all("described"))).toBe("No limit is set, so nothing is judged.");
     expect(verdict(all("not certified"))).toBe("2 of 2 secrets are not certified to be within the limit.");
+    const [one, other] = all("not certified").secrets as [SecretFigures, SecretFigures];
+    const mixed = { ...first, secrets: [one, { ...other, outcome: "exceeded" as const }] };
+    expect(verdict(mixed)).toBe("1 of 2 secrets is above the limit.");
+    expect(verdict({ ...mixed, pending: ["leakage of all reports together"] })).toBe("At least 1 of 2 secrets is above the limit.");
     expect(verdict({ ...first, secrets: [] })).toBe("Nothing is released.");
     expect(verdict({ ...first, problem: "No attribute is left." })).toBe("No attribute is left.");
   });

@@ -121,6 +121,25 @@ def test_plans_alone_are_compared_on_the_table_of_the_project(run) -> None:
     assert run("plan", "check", "a.toml").code in (0, 1)
 
 
+def test_a_plan_that_the_project_names_is_read_anew_where_it_changed(run) -> None:
+    schema = sl.read("people.csv", drop=["region", "education"]).schema
+    change("[release]\nepsilon = 0.25", '[release]\nplan = "mine.toml"')
+    for epsilon in (0.125, 0.5):
+        sl.Plan.uniform(schema, epsilon=epsilon).write("mine.toml")
+        data = json.loads(run("audit", "--json").out)
+        assert {item["epsilon"] for item in data["plan"]} == {epsilon}
+
+
+def test_an_audit_is_about_whoever_keeps_what_the_project_says(run) -> None:
+    change("limit = 0.5\n", 'limit = 0.5\nadversary = "guess"\n')
+    shown = run("audit", "--json")
+    assert shown.err.endswith(", adversary.\n")
+    written = run("audit", "--no-project", "people.csv", "--drop", "region", "--drop", "education",
+                  "--epsilon", 0.25, "--adversary", "guess", "--secret", "income", "--json")  # fmt: skip
+    told = [json.loads(item.out)["secrets"]["income"]["total"] for item in (shown, written)]
+    assert told[0] == told[1]
+
+
 def test_mechanisms_of_single_attributes_and_auto_are_audited_as_stated(run) -> None:
     release = '[release]\nmechanism = "auto"\nmechanisms = { age = "oue", smokes = "withheld" }\n#'
     change("[release]", release)

@@ -21,7 +21,7 @@ from sidelight.foundation.files import lock
 from sidelight.foundation.fingerprint import Digests
 from sidelight.project import Project, run_project, steps
 from sidelight.project.publishing import NAMES
-from sidelight.project.run import STEPS, _queried
+from sidelight.project.run import STEPS, _parts, _queried
 from sidelight.project.summary import answers_of
 from sidelight.sources.table import write_table
 
@@ -305,6 +305,15 @@ def test_what_changes_while_it_is_read_is_not_kept(run, folder: Path, monkeypatc
     (folder / "people.csv").write_text(table)
     monkeypatch.setitem(steps.COMPUTE, "audit", compute)
     assert "auditing the plan as stated: unchanged" not in run("run").err
+
+
+def test_a_plan_that_a_project_names_is_part_of_what_results_depend_on(folder: Path) -> None:
+    project = Project.from_toml(TEXT + '\n[release]\nplan = "mine.toml"\n', folder / "sidelight.toml")
+    parts = []
+    for words in ("# one\n", "# another\n"):
+        (folder / "mine.toml").write_text(words)
+        parts.append(_parts(project, Digests()))
+    assert parts[0] != parts[1]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 import sidelight as sl
 from sidelight.foundation.errors import InputError
+from sidelight.project.bench import Bench
 from sidelight.project.file import Project
 from sidelight.studio import messages as said
 from sidelight.studio.exports import EXPORTS, exported
 from sidelight.studio.history import read_state
 from sidelight.studio.opened import Place, open_table
-from sidelight.studio.projects import choices_of
+from sidelight.studio.projects import choices_of, settings_of
 from sidelight.studio.session import Session
 from studio_cases import budget, change, session_of, settled, titanic
 
@@ -198,7 +200,24 @@ def test_a_project_with_a_plan_opens_as_it_was(session: Session, tmp_path: Path)
     assert {name: choices[name] for name in ("sex", "class", "age")} == {
         name: session.document.plans[0].of(name) for name in ("sex", "class", "age")
     }
-    plan = tmp_path / "people.plan.toml"
-    plan.write_text(plan.read_text("utf-8").replace('"grr"', '"blh"', 1), "utf-8")
-    with pytest.raises(InputError, match="in a way that the studio does not offer"):
-        choices_of(project, opened)
+    path = tmp_path / "people.plan.toml"
+    plan = sl.Plan.read(path)
+    for other in ({"times": 3}, {"mechanism": "blh"}):  # what is sent three times says more than once
+        first = replace(plan.releases[0], **other)
+        replace(plan, releases=(first, *plan.releases[1:])).write(path)
+        with pytest.raises(InputError, match="in a way that the studio does not offer"):
+            choices_of(project, opened)
+
+
+@pytest.mark.parametrize("decider", [None, "guess"])
+def test_a_project_says_what_the_adversary_keeps(session: Session, tmp_path: Path, decider) -> None:
+    adversary = said.Adversary(view="guess", decide_by=decider)
+    change(session, said.SetAdversary(adversary=adversary, delta=None))
+    export_all(session, tmp_path, "project", "schema", "plan")
+    project = Project.read(tmp_path / "people.project.toml")
+    assert settings_of(project).adversary == adversary
+    found = Bench(project).audit.secrets
+    for item in settled(session).secrets:
+        audit = found[item.secret]
+        assert (item.total.value, item.total.adversary) == (audit.total.upper.value, "guess")
+        assert item.outcome == audit.decision

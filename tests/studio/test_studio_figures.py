@@ -103,6 +103,23 @@ def test_figures_at_delta_stay_greyed_until_they_are_told_anew(wide: Path) -> No
     assert (worst.at_delta, worst.decisive.value, worst.decisive.stale) == ([], worst.total.value, False)
 
 
+def test_figures_at_delta_of_other_budgets_judge_nothing(wide: Path) -> None:
+    session = session_of(wide)
+    change(session, said.SetAdversary(adversary=said.Adversary(), delta=0.05))
+    first = settled(session).secrets[0]
+    worst, told = number(first.total.value), number(first.decisive.value)
+    assert told < worst, "or no limit is between them"
+    secret = said.Secret(name=first.secret, limit=(told + worst) / 2)
+    change(session, said.SetSecrets(secrets=[secret], limit=None))
+    assert settled(session).outcome == "within"
+    live = change(session, budget(6.0, *session.opened.schema.names)).figures[0]
+    assert live.secrets[0].decisive.stale
+    assert (live.outcome, "within" in live.secrets[0].statement) == ("not certified", False)
+    part = next(Refiner(session.opened).refined(session.document, "plan-1"))
+    assert session.refine("plan-1", part).outcome == "not certified"
+    assert settled(session).outcome == "exceeded"
+
+
 def test_a_figure_at_delta_stays_beside_the_one_that_is_told_anew(wide: Path) -> None:
     session = session_of(wide)
     change(session, said.SetSecrets(secrets=[said.Secret(name="a", limit=2.0)], limit=None))

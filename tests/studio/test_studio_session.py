@@ -142,6 +142,19 @@ def test_up_to_four_plans_stand_side_by_side(session: Session) -> None:
     assert {item.plan for item in session.state().figures} == {plan.id for plan in session.plans()}
 
 
+@pytest.mark.parametrize("text", [None, "", "a,b\n1,2\n"])
+def test_a_table_that_is_not_what_it_was_is_refused_without_its_folder(
+    session: Session, tmp_path: Path, text: str | None
+) -> None:
+    table = tmp_path / "people.csv"
+    table.unlink() if text is None else table.write_text(text, encoding="utf-8")
+    before = session.revision
+    with pytest.raises(InputError, match=r"people\.csv") as refused:
+        change(session, said.SetColumn(name="class", kind="ordinal"))
+    assert str(tmp_path) not in str(refused.value)
+    assert session.revision == before
+
+
 def test_a_corrected_column_is_read_anew(session: Session) -> None:
     change(session, said.SetSecrets(secrets=[said.Secret(name="age", limit=1.0)], limit=None))
     update = change(session, said.SetColumn(name="age", kind="ignored"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from multiprocessing import active_children
 from pathlib import Path
 from queue import SimpleQueue
@@ -27,6 +29,19 @@ def test_work_fails_in_words_where_its_process_dies(tmp_path: Path) -> None:
     finally:
         worker.close()
     assert told.empty(), "whoever ends it needs no telling"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal is masked there")
+def test_a_process_starts_deaf_to_ctrl_c_even_where_it_is_the_first_of_all() -> None:
+    script = (
+        "import signal\nfrom multiprocessing import resource_tracker\n"
+        "from sidelight.studio.worker import _uninterrupted\n"
+        "with _uninterrupted():\n"
+        "    resource_tracker.getfd()\n"  # as the start of a process does, which then has this mask
+        "    print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize(

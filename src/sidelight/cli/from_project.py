@@ -173,6 +173,7 @@ def _policy(command: str, project: Project) -> Given:
         "delta": delta if at_delta else None,
         "seed": project.seed if at_delta and delta is not None else None,
         "draws": project.protect.draws if command == "audit" else None,
+        "adversary": "guess" if command == "audit" and project.protect.adversary == "guess" else None,
         "mechanism": release.mechanism if simple and not (has_auto and command == "audit") else None,
         "epsilon": budget if simple and not has_auto else None,
     }  # fmt: skip

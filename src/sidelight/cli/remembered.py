@@ -36,7 +36,7 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
     """Run a command, or give again what it gave before if nothing changed."""
     cache = Cache(project.output_folder / FOLDER)
     digests = cache.digests()
-    read = _read(digests, given)
+    read = _read(digests, project, given)
     if read["data"] is None or given.get("sql") is not None or given.get("engine", "local") != "local":
         run()  # what cannot be told to be unchanged
         return
@@ -50,7 +50,7 @@ def remembered(command: str, project: Project, given: dict[str, Any], run: Calla
         _give_again(entry, made)
         return
     code, printed = _watched(run)
-    if _read(digests, given) == read:  # or the result may be of what was written meanwhile
+    if _read(digests, project, given) == read:  # or the result may be of what was written meanwhile
         with suppress(OSError, InputError):  # where nothing can be kept, the next time only takes longer
             _keep(cache, command, key, {"printed": printed, "code": code}, made)
             cache.keep_digests(digests)
@@ -66,9 +66,10 @@ def _keep(cache: Cache, command: str, key: str, facts: dict[str, Any], made: dic
         cache.put(f"said-{command}", key, facts, copies)
 
 
-def _read(digests: Digests, given: dict[str, Any]) -> dict[str, str | None]:
-    """Return the digests of all that a command reads, by the option that names it."""
-    return {name: _digest(digests, given.get(name)) for name in _READ}
+def _read(digests: Digests, project: Project, given: dict[str, Any]) -> dict[str, str | None]:
+    """Return the digests of all that a command reads, by what names it: an option, or the project."""
+    read = {name: _digest(digests, given.get(name)) for name in _READ}
+    return read | {"release.plan": _digest(digests, project.plan_file)}
 
 
 def _digest(digests: Digests, source: object) -> str | None:

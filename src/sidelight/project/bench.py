@@ -95,8 +95,9 @@ class Bench:
     @cached_property
     def audit(self) -> Audit:
         """The audit of the plan as stated, for the project's secrets."""
-        sampling = Sampling(self.project.protect.draws, seed=self.project.seed)
-        return audit(self.belief, self.stated, self.secrets, sampling=sampling)
+        protect = self.project.protect
+        sampling = Sampling(protect.draws, seed=self.project.seed)
+        return audit(self.belief, self.stated, self.secrets, sampling=sampling, adversary=protect.adversary)
 
     def judged(self, releases: tuple[Release, ...], origin: str = "") -> Plan:
         """Return a plan with the project's limits, reasons and purpose."""

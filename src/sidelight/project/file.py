@@ -53,6 +53,7 @@ class Protection(Strict):
     """The limit of secrets that state none, and who must not learn more."""
 
     limit: Limit | None = None
+    adversary: Literal["report", "guess"] = "report"  # what is kept of each report
     delta: float | None = None
     decide_by: str | None = None
     draws: int | None = None  # for figures at delta; by default as many as an audit takes by itself

@@ -127,6 +127,7 @@ def _project(asked: Snapshot) -> str:
     }
     protect = {
         "limit": settings.limit,
+        "adversary": "guess" if settings.adversary.view == "guess" else None,
         "delta": settings.delta,
         "decide_by": settings.adversary.decide_by,
         "draws": sampling.draws,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from sidelight.auditing import SecretAudit
 from sidelight.auditing.stories import Story
@@ -60,9 +61,10 @@ def secret_figures(
     who = item.adversary
     at_delta = [told_figure(story, stale=story.adversary not in fresh) for story in item.stories]
     deciding = item.deciding
-    # what breaks a limit in the worst case may keep it at delta, which is not told yet
-    is_awaited = deciding is None and item.decide_by in AT_DELTA
-    outcome = "not certified" if is_awaited and item.decision == "exceeded" else item.decision
+    # figures of other budgets judge nothing; the worst case does, within whose limit no delta breaks it
+    judged = replace(item, stories=tuple(story for story in item.stories if story.adversary in fresh))
+    is_awaited = judged.deciding is None and item.decide_by in AT_DELTA
+    outcome = "not certified" if is_awaited and judged.decision == "exceeded" else judged.decision
     worst = item.neighbours[0] if item.neighbours else None
     if deciding is not None:
         decisive = at_delta[item.stories.index(deciding)]
@@ -71,7 +73,7 @@ def secret_figures(
         decisive = figure(item.decisive, decider, stale=is_awaited)
     return said.SecretFigures(
         secret=item.secret, limit=None if item.limit is None else real(item.limit), outcome=outcome,
-        statement=item.statement, own=figure(item.direct.upper, who),
+        statement=judged.statement, own=figure(item.direct.upper, who),
         through=None if worst is None else worst.through[0],
         neighbour=None if worst is None else figure(worst.upper, who),
         lower=figure(item.total.lower, who, stale=lower_is_stale), total=figure(item.total.upper, who),

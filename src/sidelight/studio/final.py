@@ -128,6 +128,7 @@ class Refiner:
         key = repr([release.attribute for release in plan.releases]) if is_coarse else ""
         if key not in self._known:
             if len(self._known) > _MOST_CODINGS:
+                self.forget()
                 self._known = {name: item for name, item in self._known.items() if not name}
             self._known[key] = _Known(self.opened.counted(plan))
         return self._known[key]

@@ -221,6 +221,14 @@ def open_table(place: Place, fixes: Mapping[str, Fix]) -> Opened:
     return Opened(place, dictionary, table, Belief.from_data(table), dict(fixes))
 
 
+def open_again(place: Place, fixes: Mapping[str, Fix]) -> Opened:
+    """Open a table that is on a page; a refusal names it as the page does, without its folders."""
+    try:
+        return open_table(place, fixes)
+    except InputError as error:
+        raise InputError(str(error).replace(place.source, place.name)) from None
+
+
 def _dictionary(place: Place, fixes: Mapping[str, Fix]) -> Dictionary | None:
     """Return what is stated about columns: by a file, and by hand, which comes first."""
     stated = place.reading.get("schema")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 from sidelight.foundation.errors import InputError
-from sidelight.plan import AdversaryName, Plan
+from sidelight.plan import AdversaryName, Plan, Release
 from sidelight.project.file import CALIBRATE, Project
 from sidelight.studio import messages as said
 from sidelight.studio.document import MENU, Choice, Draft, check_adversary
@@ -26,7 +27,9 @@ def settings_of(project: Project) -> said.Settings:
         raise InputError(
             f"{project.file}: nobody is called {decider!r}; `decide_by` is one of {', '.join(known)}."
         )
-    adversary = said.Adversary(view="guess" if chosen == "guess" else "report", decide_by=chosen)
+    adversary = said.Adversary(
+        view="guess" if chosen == "guess" else project.protect.adversary, decide_by=chosen
+    )
     check_adversary(adversary, project.protect.delta)
     secrets = [
         said.Secret(name=name, limit=_finite(item.limit), reason=item.reason)
@@ -65,7 +68,8 @@ def _choices_of_plan(path: Path, opened: Opened) -> dict[str, Choice]:
     for release in plan.releases:
         name = release.name
         known = coarse[name].coarse if name in coarse else opened.schema[name]
-        if release.attribute != known or release.mechanism not in MENU:
+        plain = Release(known, release.mechanism, release.epsilon)
+        if release.mechanism not in MENU or replace(release, reason="") != plain:
             raise InputError(
                 f"{path} releases {name!r} in a way that the studio does not offer; use the commands on it."
             )

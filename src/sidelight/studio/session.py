@@ -24,7 +24,7 @@ from sidelight.studio.final import Refined
 from sidelight.studio.history import History
 from sidelight.studio.jobs import Found
 from sidelight.studio.live import Live, channel_of
-from sidelight.studio.opened import Opened, Place, open_table
+from sidelight.studio.opened import Opened, Place, open_again
 
 BANNER = (
     "Every figure here is computed from the table itself, without noise. Figures, and this page, tell about "
@@ -132,7 +132,7 @@ class Session:
         """Make a history's present the present; the table is read anew where its columns are corrected."""
         document = history.present
         if document.columns != self.document.columns:
-            opened = open_table(self.place, document.columns)
+            opened = open_again(self.place, document.columns)
             live = Live(opened)
             self.live, self.columns = live, opened.columns()
         self.history = history.in_place(self._fitting(document))

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from sidelight.studio import messages as said
 from sidelight.studio.document import Document
 from sidelight.studio.final import Refined, Refiner
 from sidelight.studio.jobs import Found, done
-from sidelight.studio.opened import Opened, Place, open_table
+from sidelight.studio.opened import Place, open_again
 
 _ORDER: TypeAdapter[Any] = TypeAdapter(said.WorkOrder)
 _NICE = 5
@@ -144,6 +144,7 @@ def _uninterrupted() -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
+    resource_tracker.ensure_running()  # its start would let the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -221,7 +222,7 @@ class Desk:
 
     def _opened(self, job: Job, document: Document) -> Refiner:
         if self._refiner is None or self._fixes != document.columns:
-            opened: Opened = open_table(self._place, document.columns)
+            opened = open_again(self._place, document.columns)
             if self._refiner is not None:
                 self._refiner.forget()
             self._fixes, self._refiner = document.columns, Refiner(opened, self._fitter)

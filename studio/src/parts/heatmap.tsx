@@ -25,14 +25,15 @@ export interface Layout {
 
 const OWNER = "heat map";
 const REST = 120;
+/** Room for names, which are written above columns and lean over the last one. */
+const [HEAD, LEAN] = [74, 28];
 
 /** Return the layout of a map of so many rows and columns in a given width. */
 export function layoutOf(rows: number, columns: number, width: number): Layout {
   const gutter = Math.min(130, Math.round(width * 0.3));
-  const cellWidth = (width - gutter) / Math.max(1, columns);
+  const cellWidth = Math.max(0, width - gutter - LEAN) / Math.max(1, columns);
   const cellHeight = Math.max(3, Math.min(18, 520 / Math.max(1, rows)));
-  const head = cellWidth >= 11 ? 74 : 0;
-  return { gutter, head, width, height: head + rows * cellHeight, cell: { width: cellWidth, height: cellHeight } };
+  return { gutter, head: HEAD, width, height: HEAD + rows * cellHeight, cell: { width: cellWidth, height: cellHeight } };
 }
 
 /** Return the cell at a place, or null beside all of them. */
@@ -86,6 +87,7 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
   const canvas = useRef<HTMLCanvasElement>(null);
   const layout = useRef<Layout>(layoutOf(0, 0, 0));
   const at = useSignal<Cell | null>(null);
+  const most = Math.max(largest(pairs), limit ?? 0);
   const look = (cell: Cell | null, isKey: boolean): void => {
     at.value = cell;
     if (isKey && cell) said.value = cellWords(pairs, cell);
@@ -94,7 +96,7 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
     const element = canvas.current;
     if (element === null) return;
     layout.current = layoutOf(pairs.releases.length, pairs.secrets.length, element.parentElement?.clientWidth ?? 300);
-    draw(element, layout.current, pairs, Math.max(largest(pairs), limit ?? 0), at.peek());
+    draw(element, layout.current, pairs, most, at.peek());
   };
   useRedraw(canvas, redraw);
   useEffect(redraw, [pairs, limit, at.value]);
@@ -124,7 +126,7 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
       >
         <canvas ref={canvas} aria-hidden="true" />
       </div>
-      <Legend most={largest(pairs)} />
+      <Legend most={most} />
       <p class="muted readout">{words || "Point at a cell, or use the arrow keys, to see what it says."}</p>
     </div>
   );
@@ -133,13 +135,15 @@ export function HeatMap({ pairs, plan, revision, limit }: { pairs: Pairs; plan: 
 function Legend({ most }: { most: number }) {
   return (
     <p class="legend" aria-hidden="true">
-      <span>0</span>
-      <i class="ramp" />
-      <span>{brief(most, 2)} nats</span>
-      <i class="patch own" />
-      <span>own report</span>
-      <i class="patch endless" />
-      <span>infinite</span>
+      <span>
+        0 <i class="ramp" /> {brief(most, 2)} nats
+      </span>
+      <span>
+        <i class="patch own" /> own report
+      </span>
+      <span>
+        <i class="patch endless" /> infinite
+      </span>
     </p>
   );
 }
@@ -259,29 +263,34 @@ function label(context: CanvasRenderingContext2D, layout: Layout, pairs: Pairs, 
   const { gutter, head, cell } = layout;
   context.textBaseline = "middle";
   context.font = "11px system-ui, sans-serif";
-  const every = Math.max(1, Math.ceil(10 / cell.height));
   pairs.releases.forEach((name, row) => {
-    const isAt = at?.row === row;
-    if (!isAt && (row % every > 0 || (at && every > 1 && Math.abs(at.row - row) * cell.height < 11))) return;
-    context.fillStyle = isAt ? inks.accent : inks.muted;
+    if (!isNamed(row, at?.row, cell.height, 10)) return;
+    context.fillStyle = at?.row === row ? inks.accent : inks.muted;
     context.textAlign = "right";
     context.fillText(clipped(context, name, gutter - 8), gutter - 6, head + (row + 0.5) * cell.height);
   });
-  if (head > 0) {
-    pairs.secrets.forEach((name, column) => {
-      context.save();
-      context.translate(gutter + (column + 0.5) * cell.width, head - 5);
-      context.rotate(-Math.PI / 3);
-      context.textAlign = "left";
-      context.fillStyle = at?.column === column ? inks.accent : inks.muted;
-      context.fillText(clipped(context, name, 76), 0, 0);
-      context.restore();
-    });
-  }
+  pairs.secrets.forEach((name, column) => {
+    if (!isNamed(column, at?.column, cell.width, 12.5)) return;
+    const left = gutter + (column + 0.5) * cell.width;
+    context.save();
+    context.translate(left, head - 5);
+    context.rotate(-Math.PI / 3);
+    context.textAlign = "left";
+    context.fillStyle = at?.column === column ? inks.accent : inks.muted;
+    context.fillText(clipped(context, name, Math.min(76, 2 * (layout.width - left))), 0, 0);
+    context.restore();
+  });
   if (at === null) return;
   context.strokeStyle = inks.ink;
   context.lineWidth = 2;
   context.strokeRect(gutter + at.column * cell.width, head + at.row * cell.height, cell.width, cell.height);
+}
+
+/** Whether a row or column is named: the one looked at is, others as often as names find room. */
+export function isNamed(place: number, at: number | undefined, size: number, room: number): boolean {
+  const every = Math.max(1, Math.ceil(room / size));
+  if (place === at) return true;
+  return place % every === 0 && (at === undefined || every === 1 || Math.abs(at - place) * size > room);
 }
 
 function clipped(context: CanvasRenderingContext2D, text: string, width: number): string {

@@ -43,7 +43,9 @@ export function verdict(figures: PlanFigures): string {
   if (secrets.length === 0) return "Nothing is released.";
   const broken = secrets.filter((item) => item.outcome === "exceeded").length;
   const open = secrets.filter((item) => item.outcome === "not certified").length;
-  const among = secrets.length === 1 ? "The secret" : `${broken || open} of ${secrets.length} secrets`;
+  const isFinal = open === 0 || figures.pending.every((part) => part === "people needed");
+  const number = `${broken && !isFinal ? "At least " : ""}${broken || open}`; // what is not certified yet may be above too
+  const among = secrets.length === 1 ? "The secret" : `${number} of ${secrets.length} secrets`;
   const be = (number: number): string => (secrets.length === 1 || number === 1 ? "is" : "are");
   if (broken) return `${among} ${be(broken)} above the limit.`;
   if (open) return `${among} ${be(open)} not certified to be within the limit.`;

@@ -23,7 +23,8 @@ export function differing(plans: Plan[]): string[] {
 export function way(plan: Plan, attribute: string): string {
   const release = plan.releases.find((item) => item.attribute === attribute);
   if (release === undefined || release.withheld) return "withheld";
-  const budget = release.epsilon === null ? release.mechanism : `${brief(release.epsilon)} ${release.mechanism}`;
+  const title = state.value?.mechanisms.find(({ name }) => name === release.mechanism)?.title ?? release.mechanism;
+  const budget = release.epsilon === null ? title : `${brief(release.epsilon)}, ${title}`;
   return release.coarsened === null ? budget : `${budget}, ${release.coarsened} values`;
 }
 
@@ -96,11 +97,11 @@ function PlanCard({ item, shown, isActive, isLast }: { item: Plan; shown: PlanFi
         </div>
         <div>
           <dt>Error on average</dt>
-          <dd>{found ? points(found.mean) : "not known"}</dd>
+          <dd class={found?.stale}>{found ? points(found.mean) : "not known"}</dd>
         </div>
         <div>
           <dt>People needed</dt>
-          <dd>{found ? (found.people === null ? "no crowd is enough" : count(found.people)) : "not known"}</dd>
+          <dd class={found?.stale}>{found ? (found.people === null ? "no crowd is enough" : count(found.people)) : "not known"}</dd>
         </div>
       </dl>
       <div class="buttons">

@@ -83,8 +83,17 @@ function Shown({ shown, id }: { shown: PlanFigures; id: string }) {
   );
 }
 
-/** Return the mean expected error over attributes with one, the largest, and the people that all need. */
-export function worth(shown: PlanFigures): { mean: number; worst: string; largest: number; people: number | null } | null {
+/** What estimates are worth: the mean expected error over attributes with one, the largest, the people that all need. */
+interface WorthOfAll {
+  mean: number;
+  worst: string;
+  largest: number;
+  people: number | null;
+  stale: "stale" | "";
+}
+
+/** Return what estimates are worth; greyed until the errors of all attributes, and the people, are final. */
+export function worth(shown: PlanFigures): WorthOfAll | null {
   const items = shown.errors.filter(({ error }) => error.value !== "infinity");
   if (items.length === 0) return null;
   const values = items.map(({ error }) => real(error.value));
@@ -95,6 +104,7 @@ export function worth(shown: PlanFigures): { mean: number; worst: string; larges
     worst: items[place]?.attribute ?? "",
     largest: values[place] ?? 0,
     people: isOpen ? null : Math.max(...shown.errors.map(({ people_needed }) => people_needed ?? 0)),
+    stale: shown.pending.includes("people needed") ? "stale" : "",
   };
 }
 
@@ -102,7 +112,7 @@ function Worth({ shown }: { shown: PlanFigures }) {
   const found = worth(shown);
   if (found === null) return null;
   return (
-    <span>
+    <span class={found.stale}>
       With {count(shown.people)} people, shares are off by {points(found.mean)} on average; <b>{found.worst}</b> by {points(found.largest)}.{" "}
       {found.people === null ? "For some no crowd is enough." : `For the wanted precision, ${count(found.people)} people.`}
     </span>
