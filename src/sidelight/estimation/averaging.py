@@ -100,21 +100,24 @@ def _is_near(before: Array, after: Array) -> bool:
 
 
 def averaged(
-    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
-) -> list[Array]:
+    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = (),
+    times: Sequence[float] = (),
+) -> list[Array]:  # fmt: skip
     """Return the posterior means of attributes, see `posteriors`."""
-    return [item.mean for item in posteriors(attributes, domains, given)]
+    return [item.mean for item in posteriors(attributes, domains, given, times)]
 
 
 def posteriors(
-    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
-) -> list[Posterior]:
+    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = (),
+    times: Sequence[float] = (),
+) -> list[Posterior]:  # fmt: skip
     """Return the posteriors of attributes.
 
     Args:
         attributes: their estimates and noise.
         domains: the places of attributes that share their values, for all of them.
         given: frequencies that are known from elsewhere, None where none are.
+        times: how many attributes each one of a domain stands for, itself where none are given.
     """
     priors = list(given) or [None] * len(attributes)
     found = [_under_all(item, prior) for item, prior in zip(attributes, priors, strict=True)]
@@ -127,9 +130,10 @@ def posteriors(
         item.posterior(prior, apart * item.weights(prior) + alike)
         for item, prior in zip(found, told, strict=True)
     ]
-    for places in domains:
+    for places, many in zip(domains, times or [1.0] * len(domains), strict=True):
         if len(places) > 1:
-            moved = _shared([attributes[place] for place in places], [results[place] for place in places])
+            items, alone = [attributes[place] for place in places], [results[place] for place in places]
+            moved = _shared(items, alone, many)
             for place, result in zip(places, moved, strict=True):
                 results[place] = result
     return results
@@ -203,24 +207,27 @@ def _alike(found: Sequence[_Averaged], base: Sequence[Array]) -> Array:
     return np.asarray(np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), own)))
 
 
-def _shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior]:
-    """Return posteriors of attributes over the same values, where these may have frequencies in common."""
+def _shared(items: Sequence[Noisy], apart: Sequence[Posterior], times: float) -> list[Posterior]:
+    """Return posteriors of attributes over the same values, where these may have frequencies in common.
+
+    Each counts so many times.
+    """
     means = np.stack([item.mean for item in apart])
     weights = prior_weights(means.shape[1])
     near = np.maximum(means.mean(axis=0), 1e-3 / means.shape[1])
     centres = np.stack([item.centre for item in items])
     noise = np.stack([item.variances for item in items])
     alone = sum(own.evidence + item.constant for own, item in zip(apart, items, strict=True))
-    logs, middles = [math.log(1 - _SHARED) + alone], []
+    logs, middles = [math.log(1 - _SHARED) + times * alone], []
     for alpha in _COMMON:
         spread = noise + near / (alpha + 1)
-        pooled = 1 / (1 / spread).sum(axis=0)
-        middle = (centres / spread).sum(axis=0) * pooled
+        pooled = 1 / (times / spread).sum(axis=0)
+        middle = (times * centres / spread).sum(axis=0) * pooled
         off = 1 - middle.sum()
         common = Noisy(middle + off * pooled / pooled.sum(), pooled)
-        away = float(((centres - middle) ** 2 / spread).sum()) + off**2 / float(pooled.sum())
+        away = times * float(((centres - middle) ** 2 / spread).sum()) + off**2 / float(pooled.sum())
         found = _under_shapes(common).posterior(weights)
-        evidence = float(log_constants(spread).sum()) - 0.5 * away + found.evidence
+        evidence = times * float(log_constants(spread).sum()) - 0.5 * away + found.evidence
         logs.append(math.log(_SHARED / len(_COMMON)) + evidence)
         middles.append(found)
     chances = np.exp(np.array(logs) - max(logs))
