@@ -6,8 +6,9 @@ BIN := .venv/bin
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
 
+# Where something failed, what lint says is said again at the end: tests print a lot meanwhile.
 test: .venv/dev
-	$(MAKE) --jobs=2 lint suite
+	$(MAKE) --jobs=2 lint suite || { $(MAKE) lint; exit 1; }
 	$(BIN)/sidelight study run all --quick
 
 # Each worker begins with half of the files in a row, so that what a file prepares is prepared once.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,6 +65,17 @@ class Silent(WorstCase):
 @given(SEEDS)
 @settings(max_examples=4)
 def test_budgets_are_largest_even_where_no_growth_is_sure(seed: int) -> None:
+    check_largest(seed)
+
+
+@pytest.mark.deep
+@given(SEEDS)
+@settings(max_examples=40)
+def test_budgets_are_largest_for_many_more_beliefs(seed: int) -> None:
+    check_largest(seed)
+
+
+def check_largest(seed: int) -> None:
     problem = problem_of(random_belief(np.random.default_rng(seed), (2, 3, 2)))
     rule = constraint_of(problem, "table")
     silent = Silent(**vars(rule))

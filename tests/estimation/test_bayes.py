@@ -219,6 +219,17 @@ def test_one_attribute_that_stands_apart_does_not_keep_the_others_from_helping_e
     assert errors[0] < 1.1 * errors[1]  # as good as if one knew which of them it is
 
 
+def test_a_thousand_attributes_may_share_frequencies_although_hundreds_stand_apart() -> None:
+    """There are more ways to choose so many of them than a double can hold."""
+    rng = np.random.default_rng(41)
+    truths = np.where(np.arange(1_100)[:, None] < 700, [0.8, 0.2], [0.1, 0.9])
+    estimates = truths[:, :1] + rng.normal(0, 0.03, (1_100, 1))
+    items = [Noisy.of(row, np.full(2, 0.0009)) for row in np.hstack([estimates, 1 - estimates])]
+    means = np.array(averaged(items, [range(1_100)]))
+    errors, plain = (float(((rows[:700] - truths[:700]) ** 2).mean()) for rows in (means, estimates))
+    assert errors < 0.2 * plain
+
+
 def test_skewed_counts_of_many_equally_common_values_do_not_look_uneven() -> None:
     """Sums of unary bits at 18 expected reports a value: taken for normal they err 1.5 times as much."""
     rng = np.random.default_rng(5)

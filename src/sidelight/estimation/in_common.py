@@ -77,7 +77,8 @@ def _ways(centres: Array, noise: Array, near: Array, alone: Array) -> _Ways:
             if some > 1:
                 alphas.append(alpha)
                 members.append(others)
-                chosen.append(math.log(_SOME / len(_COMMON) / count / math.comb(count, some)))
+                # A logarithm takes whole numbers that no double holds.
+                chosen.append(math.log(_SOME / len(_COMMON) / count) - math.log(math.comb(count, some)))
     who = np.array(members)
     wide = noise + near / (np.array(alphas)[:, None, None] + 1)
     return _pooled(np.array(alphas), who, (centres, wide), np.array(chosen) + (~who * alone).sum(axis=1))

@@ -54,20 +54,23 @@ def best_errors(
     errors, rest = dict(numbers), [name for name in schema.names if name not in numbers]
     if rest:
         stand_ins = StandIns.of(schema.select(rest), frequencies, variances)
-        some = schema.select(stand_ins.simulated)
-        errors |= stand_ins.everyone(_posterior_errors(some, frequencies, variances, loose, part))
+        errors |= stand_ins.everyone(_posterior_errors(stand_ins, variances, loose, part))
     return {name: errors[name] for name in schema.names}
 
 
 def _posterior_errors(
-    schema: Schema, frequencies: Frequencies, variances: Frequencies, loose: Collection[str], part: Part
+    stand_ins: StandIns, variances: Frequencies, loose: Collection[str], part: Part
 ) -> dict[str, Array]:
-    """Return simulated errors of posterior means by attribute, (draws, values)."""
+    """Return simulated errors of posterior means by simulated attribute, (draws, values)."""
+    schema = stand_ins.schema.select(stand_ins.simulated)
     most = max(_POSTERIOR_DRAWS // part.parts, _LEAST_DRAWS)
     draws = min(max(_POSTERIOR_WORK // sum(schema.sizes), _LEAST_DRAWS), most)
-    domains = tuple(tuple(schema.index(name) for name in names) for names in shared_domains(schema))
+    domains = tuple(
+        _Domain(tuple(schema.index(name) for name in names), stand_ins.sharing[schema[names[0]].values])
+        for names in shared_domains(schema)
+    )
     cases = tuple(
-        _Case(_bytes(_drawn(frequencies[name], draws)), _bytes(variances[name]), name not in loose)
+        _Case(_bytes(_drawn(stand_ins.frequencies[name], draws)), _bytes(variances[name]), name not in loose)
         for name in schema.names
     )
     return dict(zip(schema.names, _cases_errors(cases, domains, draws, part.place), strict=True))
@@ -85,9 +88,16 @@ class _Case(NamedTuple):
     adds_up: bool
 
 
+class _Domain(NamedTuple):
+    """The places of simulated attributes that share their values, and how many do in all."""
+
+    places: tuple[int, ...]
+    sharing: int
+
+
 @lru_cache(maxsize=128)
 def _cases_errors(
-    cases: Sequence[_Case], domains: Sequence[Sequence[int]], draws: int, place: int
+    cases: Sequence[_Case], domains: Sequence[_Domain], draws: int, place: int
 ) -> tuple[Array, ...]:
     """Return each attribute's errors, (draws, values); kept, as searches and pages ask for the same again.
 
@@ -95,20 +105,46 @@ def _cases_errors(
     mean square is made what it is on average: few draws then say nearly what many would.
     """
     rng = np.random.default_rng(_SEED + place)
-    truths, noisy = [], []
+    truths, noises, apart = [], [], []
     for case in cases:
         spread = np.frombuffer(case.variances)
-        truth = np.frombuffer(case.truths).reshape(draws, -1)
-        apart = Noisy.of(np.full(len(spread), 1 / len(spread)), spread, case.adds_up).variances
-        noise = rng.normal(size=truth.shape) * np.sqrt(apart)
+        truths.append(np.frombuffer(case.truths).reshape(draws, -1))
+        apart.append(Noisy.of(np.full(len(spread), 1 / len(spread)), spread, case.adds_up).variances)
+        noise = rng.normal(size=truths[-1].shape) * np.sqrt(apart[-1])
         if case.adds_up:
-            noise -= noise.sum(axis=1, keepdims=True) * apart / apart.sum()
-        noise *= math.sqrt(float(spread.mean()) / max(float((noise**2).mean()), 1e-300))
-        truths.append(truth)
-        noisy.append([Noisy.of(row, apart, adds_up=False) for row in truth + noise])
-    found = [averaged(items, domains) for items in zip(*noisy, strict=True)]
+            noise -= noise.sum(axis=1, keepdims=True) * apart[-1] / apart[-1].sum()
+        noises.append(noise * math.sqrt(float(spread.mean()) / max(_mean_square(noise), 1e-300)))
+    for domain in domains:
+        if 1 < len(domain.places) < domain.sharing:
+            moved = _averaging_out(np.stack([noises[place] for place in domain.places]), domain.sharing)
+            for place, noise in zip(domain.places, moved, strict=True):
+                noises[place] = noise
+    noisy = [
+        [Noisy.of(row, spread, adds_up=False) for row in truth + noise]
+        for truth, noise, spread in zip(truths, noises, apart, strict=True)
+    ]
+    places = [domain.places for domain in domains]
+    found = [averaged(items, places) for items in zip(*noisy, strict=True)]
     errors = (np.stack(means) - truth for means, truth in zip(zip(*found, strict=True), truths, strict=True))
     return tuple(errors)
+
+
+def _averaging_out(noises: Array, count: int) -> Array:
+    """Return noises, (attributes, draws, values), whose average is as small as that of so many attributes.
+
+    Attributes of one domain lean on their average, which a few of them would make too noisy.
+    """
+    levels = np.sqrt((noises**2).mean(axis=(1, 2), keepdims=True))
+    apart = noises / np.maximum(levels, 1e-300)
+    average = apart.mean(axis=0)
+    apart -= average
+    average *= math.sqrt(1 / count / max(_mean_square(average), 1e-300))
+    apart *= math.sqrt((1 - 1 / count) / max(_mean_square(apart), 1e-300))
+    return np.asarray(levels * (average + apart))
+
+
+def _mean_square(numbers: Array) -> float:
+    return float((numbers**2).mean())
 
 
 def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:
@@ -119,7 +155,7 @@ def loose_sums(protocols: Iterable[Protocol]) -> frozenset[str]:
 
 def mean_square(errors: Mapping[str, Array]) -> float:
     """Return the mean over attributes of the mean square of their errors, (draws, values) each."""
-    return float(np.mean([float((error**2).mean()) for error in errors.values()]))
+    return float(np.mean([_mean_square(error) for error in errors.values()]))
 
 
 def likeliest_errors(

@@ -1,9 +1,9 @@
 """Attributes that are simulated for others: errors of a thousand attributes from those of a few.
 
 Attributes of about the same size, noise and unevenness err alike, so in each class of sizes some are
-simulated, evenly over their order. The others take the errors of the nearest one, rank by rank of
-their frequencies, in proportion to what linear shrinkage would leave: v s / (v + s) of noise v and unevenness
-s (a ratio estimate: Cochran, Sampling Techniques, 1977, ch. 6).
+simulated, evenly over their order. The others take the errors of the nearest one, rank by rank of their
+frequencies, in proportion to what linear shrinkage would leave: v s / (v + s) of noise v and unevenness s
+(a ratio estimate: Cochran, Sampling Techniques, 1977, ch. 6).
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from sidelight.estimation.shrinkage import shared_domains
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.schema import Schema
 
@@ -49,7 +51,17 @@ class StandIns:
             runs = [names[start : start + length] for start in range(0, len(names), length)]
             left = max(left - sum(schema[run[len(run) // 2]].size for run in runs), 0)
             chosen |= {name: run[len(run) // 2] for run in runs for name in run}
+        for sharing in shared_domains(schema):
+            if len(sharing) > 1 and sum(chosen[name] == name for name in sharing) == 1:
+                # One alone would not show what those that share their values learn of each other.
+                mate = next(name for name in sharing if chosen[name] != name)
+                chosen[mate] = mate
         return cls(schema, chosen, frequencies, remainders)
+
+    @cached_property
+    def sharing(self) -> Counter[tuple[str, ...]]:
+        """How many attributes have the same values, by these."""
+        return Counter(attribute.values for attribute in self.schema)
 
     @property
     def simulated(self) -> list[str]:
@@ -84,11 +96,12 @@ def _classes(
     places = {values: place for place, values in enumerate(shared)}
     classes: defaultdict[int, list[tuple[float, ...]]] = defaultdict(list)
     for number, item in enumerate(schema):
-        # Those that share their values stay together: they are estimated together.
-        domain = places[item.values] if shared[item.values] > 1 else -1
+        # Those that share their values are estimated together: they stay so, beside such as are as many.
+        sharing = shared[item.values]
+        domain = sharing, places[item.values] if sharing > 1 else -1
         noise, uneven = _noise(variances[item.name]), _unevenness(frequencies[item.name])
         kind = round(_CLASSES_PER_DOUBLING * math.log2(item.size))
-        classes[kind].append((domain, round(math.log2(noise)), uneven * item.size**2, item.size, number))
+        classes[kind].append((*domain, round(math.log2(noise)), uneven * item.size**2, item.size, number))
     return [[schema.names[int(row[-1])] for row in sorted(classes[kind])] for kind in sorted(classes)]
 
 
