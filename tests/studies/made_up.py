@@ -397,8 +397,8 @@ FOUND: dict[str, Found] = {
     "asked-daily": _daily,
     "leakage-at-delta": lambda is_met: [DeltaRow(3, 2.0, 1.5, 1.0, 1.2, 0.01 if is_met else 0.02, 0.001)],
     "population-belief": lambda is_met: [
-        PopulationRow(200, 5, 2.0, 2.4, 1.9, 0.4, 0.1 if is_met else 0.5),
-        PopulationRow(500, 5, 2.0, 2.1, 1.9, 0.1, 0.1),
+        PopulationRow(200, 5, 2.0, 2.4, 1.9, 0.4, 0.1, 0.2 if is_met else -0.1, 0.4),
+        PopulationRow(500, 5, 2.0, 2.1, 1.9, 0.1, 0.1, -0.1, 0.1),
     ],
 }
 """What each study's work might find."""

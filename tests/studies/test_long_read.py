@@ -56,3 +56,19 @@ def test_a_result_that_is_missing_is_named(told) -> None:
     del told["pdp-theorem2"]
     with pytest.raises(InputError, match="pdp-theorem2"):
         long_read(told)
+
+
+def test_what_the_page_calls_so_or_not_so_is_what_the_verdicts_say(told) -> None:
+    """Its words are fixed: where a verdict turns, they must be written anew."""
+    kinds = {name: study["verdict"] for name, study in told.items()}
+    for part in re.split(r"\n\n(?=\*\*|#)", TEMPLATE.read_text("utf-8")):
+        named = {
+            kinds[name] for name in re.findall(r'"((?:cpl|pdp|corr-rr|clldp|reconstruction)-\w+)"', part)
+        }
+        if part.startswith("**So it is"):
+            assert "reproduced" in named, part
+            assert "refuted" not in named, part
+        if part.startswith("**Not so"):
+            assert named & {"refuted", "differs"}, part
+        assert {kinds[name] for name in re.findall(r'example\("([\w-]+)"\)', part)} <= {"refuted"}, part
+    assert {kinds[name] for name, listing in CATALOGUE.items() if listing.paper == "ours"} == {"measured"}

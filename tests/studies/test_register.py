@@ -11,10 +11,11 @@ import pytest
 
 import sidelight as sl
 from sidelight.studies import register
+from sidelight.studies import study as study_module
 from sidelight.studies.cpl.pairs import belief_of
 from sidelight.studies.outputs import load, save, table_csv
 from sidelight.studies.pages import write_pages
-from sidelight.studies.register import PAPERS, all_studies, find_study, sharing
+from sidelight.studies.register import CATALOGUE, PAPERS, all_studies, find_study, sharing
 from sidelight.studies.study import OURS, StudyResult
 
 EXPECTED = {
@@ -201,3 +202,19 @@ def test_the_committed_pages_show_every_study_and_no_value_without_ours() -> Non
         for image in re.findall(r"\(images/([^)]+)\)", text):
             assert (folder / "images" / image).is_file()
     assert sum(path.stat().st_size for path in (folder / "images").iterdir()) < 2_000_000
+
+
+def test_the_page_about_running_lists_every_table() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reproduction" / "running.md").read_text("utf-8")
+    studies = [find_study(name) for name in CATALOGUE]
+    used = {name for study in studies for name in (*study.tables, *study.work.uses)}
+    assert set(re.findall(r"^\| `(\w+)\.parquet` \|", page, re.M)) == used
+
+
+def test_an_installed_package_looks_for_tables_where_the_reader_is(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("SIDELIGHT_DATA", raising=False)
+    assert study_module.data_folder() == Path(study_module.__file__).resolve().parents[4] / "shared" / "data"
+    installed = tmp_path / "lib" / "site-packages" / "sidelight" / "studies" / "study.py"
+    monkeypatch.setattr(study_module, "__file__", str(installed))
+    monkeypatch.chdir(tmp_path)
+    assert study_module.data_folder() == tmp_path / "shared" / "data"

@@ -180,9 +180,13 @@ def _without(absent: list[str]) -> StudyResult:
 
 
 def data_folder() -> Path:
-    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository."""
-    beside = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return Path(os.environ.get("SIDELIGHT_DATA", beside))
+    """Return the folder of the public tables: SIDELIGHT_DATA, else `shared/data` beside the repository.
+
+    An installed package has no repository: there it is `shared/data` in the working directory.
+    """
+    root = Path(__file__).resolve().parents[3]
+    beside = root.parent if (root / "pyproject.toml").is_file() else Path.cwd()
+    return Path(os.environ.get("SIDELIGHT_DATA", beside / "shared" / "data"))
 
 
 def table_file(name: str) -> Path:

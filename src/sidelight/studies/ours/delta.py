@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array
-from sidelight.leakage.divergence import delta_at
 from sidelight.leakage.totals import leakage_at, total_leakage
 from sidelight.mechanisms import create
 from sidelight.plan import Plan
@@ -55,7 +54,7 @@ def _row(neighbours: int) -> DeltaRow:
     total = total_leakage(belief, plan.channels(), "secret").value
     found = [leakage_at(belief, plan, "secret", delta).value for delta in DELTAS]
     rows = _reports(neighbours)
-    fails = [delta_at(rows, figure)[0] for figure in found]
+    fails = [_failing(rows, figure) for figure in found]
     return DeltaRow(neighbours, EPSILON * len(names), total, found[0], found[1], fails[0], fails[1])
 
 
@@ -71,6 +70,11 @@ def _reports(neighbours: int) -> Array:
     noise = create("grr", 2, EPSILON).channel.matrix()
     link = np.array([[AGREES, 1 - AGREES], [1 - AGREES, AGREES]])
     return np.stack([_product([noise[value], *[link[value] @ noise] * neighbours]) for value in (0, 1)])
+
+
+def _failing(rows: Array, figure: float) -> float:
+    """Return the delta of a figure by its definition: the larger hockey stick of both directions."""
+    return float(np.maximum(rows - np.exp(figure) * rows[::-1], 0).sum(axis=1).max())
 
 
 def _product(parts: Sequence[Array]) -> Array:
