@@ -34,7 +34,7 @@ def improved(
     """Return posteriors of attributes from unbiased estimates; the rest is as in `posteriors`.
 
     Variances depend on the frequencies: they are taken near what a few priors make of the estimates, see
-    `_spread`.
+    `_noisy`.
     """
     from sidelight.estimation.bayes_kernels import projected
 
