@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 import sidelight as sl
 from sidelight.cli import main
+from sidelight.sources import sql
 from sidelight.sources.sql import connect
 
 ROWS = 60
@@ -234,3 +236,15 @@ def test_the_commands_take_columns_queries_and_markers(
     assert "40 records, 2 attributes" in " ".join(capsys.readouterr().out.split())
     assert _run(monkeypatch, "audit", path, "--drop", "c", "--na", "0", "--missing", "drop") in (0, 1)
     assert "Records with a missing value, left out: 20." in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+def test_a_fork_inherits_no_open_database() -> None:
+    """DuckDB's threads stay behind: a child that closed the database would wait for them for ever."""
+    sql.scratch().execute("SELECT 1").fetchall()
+    assert sql._opened.cache_info().currsize == 1
+    child = os.fork()
+    if child == 0:
+        os._exit(sql._opened.cache_info().currsize)
+    assert os.waitpid(child, 0)[1] == 0
+    assert sql.scratch().execute("SELECT 1").fetchall() == [(1,)]

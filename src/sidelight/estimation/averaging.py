@@ -34,7 +34,7 @@ def improved(
     """Return posteriors of attributes from unbiased estimates; the rest is as in `posteriors`.
 
     Variances depend on the frequencies: they are taken near what a few priors make of the estimates, see
-    `_spread`.
+    `_noisy`.
     """
     from sidelight.estimation.bayes_kernels import projected
 
@@ -48,7 +48,8 @@ def _noisy(estimates: Sequence[Unbiased], near: Sequence[Array]) -> list[Noisy]:
 
     Counts vary more where they are larger, so many at once look uneven though all are alike. Their deviance,
     twice the integral of (f - t) / V(t) from x to f (McCullagh, Nelder 1989, 9.2), is (f - x)^2 / V at a
-    third of the way, but for terms of higher order.
+    third of the way, but for terms of higher order. That is its height, which evidence compares; its slope
+    is (f - x) / V(x), so that means are pulled down a little where the variance rises with the estimate.
     """
     return [
         Noisy.of(item.estimate, item.variance((2 * mean + item.estimate) / 3), item.adds_up)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -38,8 +39,7 @@ def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnect
 def scratch() -> duckdb.DuckDBPyConnection:
     """Return a connection to a database without tables, for questions about files.
 
-    Opening a database takes longer than most such questions, so that there is one; each process has its own,
-    since its threads do not live on in a fork.
+    Opening a database takes longer than most such questions, so there is one for all of them in a process.
     """
     return _opened(os.getpid()).cursor()
 
@@ -47,6 +47,11 @@ def scratch() -> duckdb.DuckDBPyConnection:
 @cache
 def _opened(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001
     return connect()
+
+
+if sys.platform != "win32":
+    # Its threads do not live on in a fork, which would wait for them for ever when it ends and closes it.
+    os.register_at_fork(before=_opened.cache_clear)
 
 
 class Store:
