@@ -66,7 +66,7 @@ def serve(
     bounds: Bounds,
 ) -> None:
     """Run a collection service: devices send reports, operators open, close and publish rounds."""
-    _need_extra()
+    need_service("the service")
     from sidelight.service.app import Settings
     from sidelight.service.rates import Limits
     from sidelight.service.server import Listening, first_key, offer, store_in
@@ -227,7 +227,7 @@ def make_key(
     database: Database = None,
 ) -> None:
     """Make an operator's key, shown once; an older one of the same name is worth nothing from then on."""
-    _need_extra()
+    need_service("the service")
     from sidelight.service.server import new_key
 
     say(new_key(_existing(folder, database), name))
@@ -241,7 +241,7 @@ def backup(
     passphrase: Passphrase = None,
 ) -> None:
     """Write everything that a service keeps, as of one moment, to one file, while it runs."""
-    _need_extra()
+    need_service("the service")
     from sidelight.service.backups import write_backup
     from sidelight.service.server import with_store
 
@@ -264,7 +264,7 @@ def restore(
     passphrase: Passphrase = None,
 ) -> None:
     """Take a backup over into an empty store: all of it or nothing."""
-    _need_extra()
+    need_service("the service")
     from sidelight.service.backups import read_backup
     from sidelight.service.server import store_in, with_store
 
@@ -279,10 +279,6 @@ def _document(path: Path) -> bytes:
     content = read_text(path, f"{path} is not UTF-8 text.").encode()
     read_task(content)  # what is wrong with it is said before anything listens
     return content
-
-
-def _need_extra() -> None:
-    need_service("the service")
 
 
 def _existing(folder: Path, database: str | None) -> str:

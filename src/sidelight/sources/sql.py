@@ -41,11 +41,11 @@ def scratch() -> duckdb.DuckDBPyConnection:
 
     Opening a database takes longer than most such questions, so there is one for all of them in a process.
     """
-    return _opened(os.getpid()).cursor()
+    return _opened().cursor()
 
 
 @cache
-def _opened(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001
+def _opened() -> duckdb.DuckDBPyConnection:
     return connect()
 
 

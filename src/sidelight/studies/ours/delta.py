@@ -26,6 +26,7 @@ EPSILON = 0.5
 AGREES = 0.7
 """How often a neighbour has the secret's value."""
 DELTAS = (0.01, 0.001)
+_LINK = np.array([[AGREES, 1 - AGREES], [1 - AGREES, AGREES]])
 _MOST = 11
 
 
@@ -60,16 +61,14 @@ def _row(neighbours: int) -> DeltaRow:
 
 def _star(neighbours: int) -> Array:
     """Return the joint distribution: a fair secret and neighbours that are independent given it."""
-    link = np.array([[AGREES, 1 - AGREES], [1 - AGREES, AGREES]])
-    given = [_product([link[value]] * neighbours) for value in (0, 1)]
+    given = [_product([_LINK[value]] * neighbours) for value in (0, 1)]
     return np.stack(given).reshape((2,) * (neighbours + 1)) / 2
 
 
 def _reports(neighbours: int) -> Array:
     """Return Pr(all reports | secret), (2, reports), without any code of the leakage room."""
     noise = create("grr", 2, EPSILON).channel.matrix()
-    link = np.array([[AGREES, 1 - AGREES], [1 - AGREES, AGREES]])
-    return np.stack([_product([noise[value], *[link[value] @ noise] * neighbours]) for value in (0, 1)])
+    return np.stack([_product([noise[value], *[_LINK[value] @ noise] * neighbours]) for value in (0, 1)])
 
 
 def _failing(rows: Array, figure: float) -> float:
