@@ -9,9 +9,8 @@ each, so that whatever else the machine does meets all of them; a ratio is the m
 a machine with little else to do: where many processes wait for a core, a route gets the more of it the more
 connections it keeps busy, and "bare" keeps eight.
 
-What "bare" does not do is most of what an upload costs: its reports' ids are kept unique for ever. To copy
-1,000 ids under a unique index takes PostgreSQL 4.5 ms of a core by themselves and 2.2 among 8,000, whose
-neighbours share pages of the index; a body in one row takes 1.3. Hence large transactions, see `committing`.
+What "bare" does not do: it reads no report, checks none, adds nothing up, keeps no id unique, and answers in
+one word. An index of random ids alone would cost PostgreSQL twice as much as "bare" does: see `sql_ids`.
 
 PostgreSQL is a cluster of our own where its programs are there, or SIDELIGHT_BENCH_DATABASE, the URL of a
 database that may be filled; else it is left out. `python -m bench.service_millions` sends five million.

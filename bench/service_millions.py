@@ -3,7 +3,7 @@
 Uploads are Arrow streams of 10,000 reports; one in fifty is sent twice, as by a device that heard no answer.
 At the end the server's sums must be those of the reports that were made, number by number, and closing says
 their people. The memory of all workers is read from time to time: after the first tenth it must not grow by
-more than a fifth and 64 MiB. Which ids have counted is on the disk, never in the memory.
+more than a fifth and 64 MiB. Which ids have counted is on the disk; a worker remembers 4 to 12 bytes of each.
 
     python -m bench.service_millions [REPORTS] [URL of a PostgreSQL database, or "cluster" for one of our own]
 """

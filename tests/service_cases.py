@@ -16,6 +16,7 @@ from sidelight.protocols import TwoPhase, make_protocol
 from sidelight.protocols.protocol import Protocol
 from sidelight.service.collector import Collector, submission
 from sidelight.service.committing import Grouping
+from sidelight.service.seen import split
 from sidelight.service.store import Store, Submission
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task, Terms
@@ -93,6 +94,16 @@ def with_store(place: str, work: Callable[[Store], Awaitable[object]]) -> None:
 def with_collector(place: str, work: Callable[[Collector], Awaitable[object]]) -> None:
     """Run something over a collector whose clock stands still."""
     with_store(place, lambda store: work(Collector(store, AT_ONCE, lambda: NOW)))
+
+
+async def kept_ids(store: Store, key: int) -> list[bytes]:
+    """Return all ids that a store has of a round, settled or not."""
+    tables = ("id_blocks", "id_pages")
+    return [
+        name
+        async for table, rows in store.dump(7) if table in tables
+        for row in rows if row[0] == key for name in split(row[-1])
+    ]  # fmt: skip
 
 
 async def opened(collector: Collector, made: Task) -> str:

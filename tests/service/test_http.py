@@ -181,6 +181,25 @@ def test_an_arrow_stream_is_an_upload_too(file: str) -> None:
     with_service(file, work)
 
 
+def test_a_token_is_read_however_its_name_is_spelt(file: str) -> None:
+    made = task(needs_token=True)
+
+    async def work(client) -> None:
+        digest = await opened(client, made)
+        tokens = (await client.post(f"{path(made)}/tokens?count=2", headers=OPERATOR)).json()["tokens"]
+        upload = body(digest, sent(made.design.first, people(2)))
+        answer = await client.post(f"{path(made)}/reports", json=upload)
+        assert answer.json()["counts"] == {"bad token": 2}
+        for item, token in zip(upload["reports"], tokens, strict=True):
+            item["token"] = token
+        spelt = json.dumps(upload).replace('"token"', r'"\u0074oken"')
+        kind = {"Content-Type": "application/json"}
+        answer = await client.post(f"{path(made)}/reports", content=spelt, headers=kind)
+        assert answer.json()["counts"] == {"accepted": 2}
+
+    with_service(file, work)
+
+
 def _stream(table: pa.Table, **options: object) -> bytes:
     stream = io.BytesIO()
     with pa.ipc.new_stream(stream, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:

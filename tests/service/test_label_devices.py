@@ -206,6 +206,8 @@ def test_what_is_sent_without_noise_needs_the_persons_word_and_not_only_the_task
         ({"attribute": []}, "at least one attribute"),
         ({"label": {"name": "ill", "kind": "categorical", "values": ["no"]}}, "one value"),
         ({"label": {"name": "work", "kind": "categorical", "values": ["a", "b"]}}, "work"),
+        ({"omega": [{"curve": "x", "source": "x", "confidence": None}]}, r"\(0.curve: Input .* list"),
+        ({"omega": [{"curve": [1.0], "source": "x"}]}, r"\(0.confidence: Field required\)"),
         ({"omega": [{"curve": [1.0], "source": "x", "confidence": 7.0}]}, "confidence"),
         ({"omega": [{"curve": [1.0], "source": "x" * 1001, "confidence": None}]}, "source"),
         (

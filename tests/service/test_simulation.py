@@ -30,7 +30,7 @@ import pytest
 
 import sidelight as sl
 from ledger_stores import MemoryStore
-from service_cases import AT_ONCE, people, task, two_phases
+from service_cases import AT_ONCE, kept_ids, people, task, two_phases
 from service_labels import ill_people, label_task, packed
 from sidelight.estimation.second_phase import FirstSums
 from sidelight.ledger import Ledger, Limit
@@ -48,6 +48,7 @@ from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
 from sidelight.service.results import model
 from sidelight.service.rounds import read_round
+from sidelight.service.seen import Keeping
 from sidelight.service.session import Session
 from sidelight.service.sqlite import SqliteStore
 from sidelight.service.task import Pace, Task, Terms
@@ -61,8 +62,9 @@ class CrashError(Exception):
 
 
 class FaultyStore(SqliteStore):
-    """A store whose next transactions fail as they are told to."""
+    """A store whose next transactions fail as they are told to; a few ids are settled, and filters err."""
 
+    keeping = Keeping(recent=3, page=2, filter_words=1, load=4)
     fault = ""
     fault_at = (0, "")
     """The transaction, counted from now, that fails, and how."""
@@ -284,9 +286,9 @@ class World:
 
     async def _check_round(self, worker: Collector, found) -> None:
         asked = await worker.asked(self.task.id, found.number)
-        async with worker.store.snapshot() as session:
-            rows = await session.fetch("SELECT id FROM ids WHERE round = $1", found.key)
-        counted = {row[0] for row in rows}
+        kept = await kept_ids(worker.store, found.key)
+        counted = set(kept)
+        assert len(kept) == len(counted)
         reports = {
             parsed(report)[1][0].id: parsed(report)[1][0].payload
             for device in self.devices for report in device.sent.get(found.number, ())
@@ -334,10 +336,7 @@ class World:
 
     async def _counted(self, number: int) -> RecordReports:
         asked = await self.workers[0].asked(self.task.id, number)
-        async with self.workers[0].store.snapshot() as session:
-            counted = {
-                row[0] for row in await session.fetch("SELECT id FROM ids WHERE round = $1", asked.key)
-            }
+        counted = set(await kept_ids(self.workers[0].store, asked.key))
         items = [parsed(report)[1][0] for device in self.devices for report in device.sent.get(number, ())]
         return asked.wire.unpack([item.payload for item in items if item.id in counted]).reports
 

@@ -19,8 +19,8 @@ from sidelight.service.stores import is_url
 
 LEAST_FREE = 1 << 30
 """With fewer bytes free a store is said to be short of room."""
-_REPORT_BYTES = 30
-"""What a counted report costs on the disk: its id, and the room that an index leaves free."""
+_REPORT_BYTES = 20
+"""What a counted report costs on the disk: its id, and the room that pages leave free."""
 _SECONDS = 5.0
 _MILLION = 1_000_000
 

@@ -238,8 +238,7 @@ class Collector:
             return []
         committer = self._committers.get(asked.key)
         if committer is None:
-            accept = partial(self._accept, asked)
-            committer = Committer(accept, self._grouping, self.store.writers)
+            committer = Committer(partial(self._accept, asked), self._grouping)
             self._committers[asked.key] = committer
         return await committer.submit(submissions)
 
@@ -247,7 +246,8 @@ class Collector:
         """Store the reports of one transaction, setting apart what is none and what comes twice."""
         unpacked = asked.wire.unpack([item.payload for item in submissions])
         # Nearly always all are reports, and each has an id of its own.
-        is_plain = not unpacked.refused and len({item.id for item in submissions}) == len(submissions)
+        ids = [item.id for item in submissions]
+        is_plain = not unpacked.refused and len(set(ids)) == len(ids)
         # Of those that share an id the first: dictionaries keep the later of two.
         kept = () if is_plain else reversed(unpacked.kept.tolist())
         first = {submissions[place].id: place for place in kept}
@@ -260,6 +260,8 @@ class Collector:
             return asked.tally.row(asked.wire.unpack(payloads).reports)
 
         outcomes = await self.store.accept(asked.key, fine, asked.task.terms, add_up) if fine else []
+        if is_plain and outcomes.count("accepted") == len(outcomes):
+            return [_ANSWERS["accepted"]] * len(outcomes)
         if is_plain:
             return [_ANSWERS[outcome] for outcome in outcomes]
         answers: dict[int, Answer] = {

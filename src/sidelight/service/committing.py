@@ -1,8 +1,7 @@
 """Group commit: uploads that come while a transaction is under way share the next one.
 
 A transaction costs a wait for the disk, whatever is in it. So uploads of one round are gathered, up to a
-number of reports and for a moment at most, and each is answered once its transaction is over. Where a store
-gains from several transactions at once, what waits is shared out among them.
+number of reports and for a moment at most, and each is answered once its transaction is over.
 """
 
 from __future__ import annotations
@@ -45,11 +44,6 @@ class Grouping:
     waiting: int = 200_000
 
 
-_LEAST_SHARE = 8000
-"""Fewer reports are not worth a transaction of their own while others are under way: a report costs
-PostgreSQL a third less among 8,000 than among 2,000, whose ids seldom share a page of the index."""
-
-
 @dataclass
 class _Upload:
     submissions: Sequence[Submission]
@@ -59,13 +53,12 @@ class _Upload:
 class Committer:
     """Gathers the uploads of one round."""
 
-    def __init__(self, accept: Accept, grouping: Grouping, writers: int = 1) -> None:
-        """Take what stores the reports of a transaction, and how many of them may be under way at once."""
-        self._accept, self._grouping, self._writers = accept, grouping, writers
+    def __init__(self, accept: Accept, grouping: Grouping) -> None:
+        """Take what stores the reports of a transaction."""
+        self._accept, self._grouping = accept, grouping
         self._uploads: deque[_Upload] = deque()
         self._waiting = 0
-        self._busy = 0
-        self._workers: set[asyncio.Task[None]] = set()
+        self._worker: asyncio.Task[None] | None = None
 
     async def submit(self, submissions: Sequence[Submission]) -> Sequence[Answer]:
         """Store reports and return what became of each."""
@@ -74,35 +67,25 @@ class Committer:
         upload = _Upload(submissions, asyncio.get_running_loop().create_future())
         self._uploads.append(upload)
         self._waiting += len(submissions)
-        wanted = min(self._writers, 1 + self._waiting // _LEAST_SHARE)
-        if self._busy < wanted:
-            self._busy += 1
-            worker = asyncio.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
         return await upload.answered
 
     async def drain(self) -> None:
         """Wait until everything that came is answered."""
-        while self._workers:
-            await asyncio.wait(self._workers)
+        while self._worker is not None and not self._worker.done():
+            await asyncio.wait([self._worker])
 
     async def _work(self) -> None:
-        try:
-            while self._uploads:
-                if self._grouping.seconds and self._waiting < self._grouping.most:
-                    await asyncio.sleep(self._grouping.seconds)
-                if self._uploads:  # another worker may have taken them
-                    await self._commit(self._taken())
-        finally:
-            self._busy -= 1
+        while self._uploads:
+            if self._grouping.seconds and self._waiting < self._grouping.most:
+                await asyncio.sleep(self._grouping.seconds)
+            await self._commit(self._taken())
 
     def _taken(self) -> list[_Upload]:
-        share = max(_LEAST_SHARE, -(-self._waiting // self._writers))
-        most = min(share, self._grouping.most)
         group, size = [self._uploads.popleft()], 0
         size += len(group[0].submissions)
-        while self._uploads and size + len(self._uploads[0].submissions) <= most:
+        while self._uploads and size + len(self._uploads[0].submissions) <= self._grouping.most:
             group.append(self._uploads.popleft())
             size += len(group[-1].submissions)
         self._waiting -= size

@@ -31,11 +31,20 @@ def worded(wanted: str) -> WrapValidator:
     def check(value: object, read: ValidatorFunctionWrapHandler) -> object:
         try:
             return read(value)
-        except ValidationError:
-            said = f"must be {wanted}, got {reprlib.repr(value)}"
+        except ValidationError as error:
+            said = f"must be {wanted}{_within(error)}, got {reprlib.repr(value)}"
             raise PydanticCustomError("kind", "{said}", {"said": said}) from None
 
     return WrapValidator(check)
+
+
+def _within(error: ValidationError) -> str:
+    """Return what is wrong within a table of a list, and where; nothing if there is no such table."""
+    for fault in error.errors():
+        _, *place = fault["loc"] or ("",)  # what it could have been comes first
+        if len(place) > 1:
+            return f" ({'.'.join(map(str, place))}: {fault['msg']})"
+    return ""
 
 
 class OmegaFile(Strict):

@@ -1,13 +1,10 @@
 """The store for several workers and hosts: PostgreSQL, through asyncpg.
 
-READ COMMITTED is enough: the primary key of ids decides who came first, and uploads share the round's row
-lock, which closing takes alone. Ids are partitioned by round, so that a retired round is dropped whole; each
-partition has a key of the ids alone, since most of what an upload costs is to put its ids into that index.
+READ COMMITTED is enough: whoever counts in a round or closes it holds the lock of its row.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar
@@ -19,11 +16,8 @@ from sidelight.service.errors import StoreError
 from sidelight.service.migrating import BASE, LOCK, migration
 from sidelight.service.session import Row, Session
 from sidelight.service.sql import SqlStore
-from sidelight.service.store import ID_BYTES
 
 MOST_CONNECTIONS = 8
-_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_COPY_END = b"\xff\xff"
 COMMAND_SECONDS = 60.0
 _AWAY = (
     OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError,
@@ -34,11 +28,9 @@ _AWAY = (
 class PostgresStore(SqlStore):
     """A store in a PostgreSQL database, named by its URL."""
 
-    shards: ClassVar[int] = 8
-    writers: ClassVar[int] = 4  # some connections are left for everybody else
-
     def __init__(self, url: str) -> None:
         """Take a URL such as postgresql://user@host/database; `open` connects."""
+        super().__init__()
         self.url = url
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
 
@@ -112,10 +104,6 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no t
 
 async def _prepared(connection: Any) -> None:
     """Let a commit wait for the disk, whatever the database's habits are: what is answered must last."""
-    # Ids are bytes here as everywhere else, though their column has PostgreSQL's type for 16 of them.
-    await connection.set_type_codec(
-        "uuid", encoder=bytes, decoder=bytes, schema="pg_catalog", format="binary"
-    )
     await connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') = 'off'"
@@ -126,15 +114,6 @@ async def _prepared(connection: Any) -> None:
         )
 
 
-def _copied(key: int, ids: Sequence[bytes]) -> bytearray:
-    """Return rows of ids as PostgreSQL copies them: the fields of each, and before a field its length."""
-    before = struct.pack(">hi", 2, ID_BYTES)
-    after = struct.pack(">iq", 8, key)
-    rows = before + (after + before).join(ids) + after if ids else b""
-    # asyncpg takes bytes for a path, and reads a file in a thread of its own.
-    return bytearray(_COPY_HEAD + rows + _COPY_END)
-
-
 def _gone(error: BaseException) -> StoreError:
     return StoreError(f"PostgreSQL does not answer: {type(error).__name__}: {error}.")
 
@@ -142,7 +121,6 @@ def _gone(error: BaseException) -> StoreError:
 class PostgresSession(Session):
     """A transaction of PostgreSQL."""
 
-    shared: ClassVar[str] = " FOR SHARE"
     alone: ClassVar[str] = " FOR UPDATE"
 
     def __init__(self, connection: Any) -> None:
@@ -158,55 +136,18 @@ class PostgresSession(Session):
         """Run a statement for each row."""
         await self._connection.executemany(sql, rows)
 
-    async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
-        """Add ids, see `Session.add_new_ids`."""
-        try:
-            # To be ready for conflicts costs PostgreSQL twice as much, and COPY less than INSERT.
-            await self._connection.copy_to_table(
-                f"ids_{int(key)}", source=_copied(key, ids), columns=("id", "round"), format="binary"
-            )
-        except asyncpg.UniqueViolationError:
-            return False
-        return True
-
-    async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Add ids, see `Session.add_ids`."""
-        sql = (
-            f"INSERT INTO ids_{int(key)} (id, round) SELECT unnest($2::uuid[]), $1::bigint "
-            "ON CONFLICT DO NOTHING RETURNING id"
-        )
-        added = await self.fetch(sql, key, list(ids))
-        return set(ids).difference(row[0] for row in added)
-
-    async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Return which ids are there."""
-        sql = "SELECT id FROM ids WHERE round = $1 AND id = ANY($2::uuid[])"
-        return {row[0] for row in await self.fetch(sql, key, list(ids))}
-
-    async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
-        """Remove ids."""
-        await self.fetch("DELETE FROM ids WHERE round = $1 AND id = ANY($2::uuid[])", key, list(ids))
-
     async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
         """Remove tokens, see `Session.take_tokens`."""
-        # Locked in one order first: a DELETE takes them as it finds them.
-        await self.fetch(
-            "SELECT hash FROM tokens WHERE round = $1 AND hash = ANY($2::bytea[]) ORDER BY hash FOR UPDATE",
-            key, list(hashes),
-        )  # fmt: skip
         sql = "DELETE FROM tokens WHERE round = $1 AND hash = ANY($2::bytea[]) RETURNING hash"
         return {row[0] for row in await self.fetch(sql, key, list(hashes))}
 
-    async def prepare_round(self, key: int) -> None:
-        """Make the partition of a round's ids."""
-        await self._connection.execute(
-            f"CREATE TABLE IF NOT EXISTS ids_{int(key)} PARTITION OF ids (PRIMARY KEY (id)) "
-            f"FOR VALUES IN ({int(key)})"
-        )
-
-    async def drop_round(self, key: int) -> None:
-        """Drop the partition of a round's ids."""
-        await self._connection.execute(f"DROP TABLE IF EXISTS ids_{int(key)}")
+    async def append(self, key: int, place: int, block: bytes, sums: tuple[int, bytes]) -> None:
+        """Append a block, see `Session.append`: in one journey, as other workers wait for the lock."""
+        await self.fetch(
+            "WITH block AS (INSERT INTO id_blocks (round, place, ids) VALUES ($1, $2, $3)) "
+            "UPDATE sums SET place = $2, people = $4, cells = $5 WHERE round = $1",
+            key, place, block, *sums,
+        )  # fmt: skip
 
     async def after_load(self) -> None:
         """Set the sequences after the highest keys."""

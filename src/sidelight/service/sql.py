@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,7 +11,10 @@ from typing import Any, ClassVar, NamedTuple
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
 from sidelight.service.errors import ConflictError
+from sidelight.service.seen import Keeping, Seen
 from sidelight.service.session import Row, Session
+from sidelight.service.sql_counting import Counting, count
+from sidelight.service.sql_ids import newer_runs, read_run, settle
 from sidelight.service.sql_rounds import (
     ROUND,
     append_change,
@@ -22,7 +25,6 @@ from sidelight.service.sql_rounds import (
     summed_row,
 )
 from sidelight.service.store import AddUp, Decide, Outcome, Store, StoredRound, Submission
-from sidelight.service.tally import add_rows, row_bytes, row_from
 from sidelight.service.task import Terms
 from sidelight.service.trail import Change, Entry
 
@@ -30,20 +32,37 @@ TABLES = {
     "tasks": "place, id, document",
     "rounds": ROUND,
     "trail": "task, number, body, digest",
-    "sums": "round, shard, people, cells",
-    "ids": "id, round",
+    "sums": "round, place, settled, people, cells",
+    "id_blocks": "round, place, ids",
+    "id_runs": "round, run",
+    "id_pages": "round, run, first, ids",
     "reports": "round, id, payload",
     "tokens": "round, hash",
     "keys": "name, hash",
 }
 """What is kept, in the order in which it can be written again."""
+_ALONE = {"id_pages": 3}
+"""How many columns no two rows share, of what has more than two such."""
+MOST_REMEMBERED = 1 << 28
+"""If a process remembers more bytes of ids than this, it forgets the rounds that it met longest ago."""
+
+
+class _Memory(NamedTuple):
+    """What is remembered of a round's ids, for one transaction at a time."""
+
+    turn: asyncio.Lock
+    seen: Seen
 
 
 class SqlStore(Store):
     """A store whose sessions speak SQL."""
 
-    shards: ClassVar[int] = 1
-    """In how many rows a round's sums are kept, so that writers do not queue for one."""
+    keeping: ClassVar[Keeping] = Keeping()
+    """How ids are kept."""
+
+    def __init__(self) -> None:
+        """Remember nothing."""
+        self._memories: dict[int, _Memory] = {}
 
     @abstractmethod
     def session(self) -> AbstractAsyncContextManager[Session]:
@@ -94,7 +113,9 @@ class SqlStore(Store):
             step = decide(before, await summed_row(session, before.key))
             if step is None:
                 return before
-            await apply_step(session, before, step, self.shards)
+            await apply_step(session, before, step)
+            if step.state == "closed":  # from now on only runs tell in which order ids came
+                await settle(session, before.key, self.keeping)
             await append_change(session, task, time, step.change)
             return await locked_round(session, task, number)
 
@@ -108,8 +129,7 @@ class SqlStore(Store):
             if before.state != "published":
                 raise ConflictError(f"round {number} is {before.state}; publish it before it is retired.")
             await session.fetch("UPDATE rounds SET is_retired = $2 WHERE key = $1", before.key, True)
-            await session.drop_round(before.key)
-            for table in ("sums", "reports", "tokens"):
+            for table in ("sums", "id_blocks", "id_runs", "id_pages", "reports", "tokens"):
                 await session.fetch(f"DELETE FROM {table} WHERE round = $1", before.key)
             await append_change(session, task, time, Change("retired", {"round": number}))
 
@@ -117,14 +137,33 @@ class SqlStore(Store):
         self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
     ) -> list[Outcome]:
         """Count submissions, see `Store.accept`."""
-        # Nearly always all ids are new. Which are not costs more to ask, so it is asked only then, once more.
-        counting = _Counting(key, submissions, terms, add_up, secrets.randbelow(self.shards))
-        try:
+        asked = Counting.of(key, submissions, terms, add_up)
+        memory = self._memory(key)
+        async with memory.turn:
+            if not memory.seen.last:
+                await self._read_runs(key, memory.seen)
             async with self.session() as session:
-                return await session.run(lambda inner: _count(inner, counting, are_new=True))
-        except _RepeatedError:
-            async with self.session() as session:
-                return await session.run(lambda inner: _count(inner, counting, are_new=False))
+                done = await session.run(lambda inner: count(inner, asked, memory.seen, self.keeping))
+            # Only now: if the commit failed, or nobody knows, the next transaction reads what is there.
+            done.added.note(memory.seen)
+        return done.outcomes
+
+    def _memory(self, key: int) -> _Memory:
+        """Return what is remembered of a round."""
+        if (memory := self._memories.pop(key, None)) is None:
+            memory = _Memory(asyncio.Lock(), Seen(self.keeping))
+            while sum(item.seen.size for item in self._memories.values()) > MOST_REMEMBERED:
+                del self._memories[next(iter(self._memories))]
+        self._memories[key] = memory  # at the end: the latest
+        return memory
+
+    async def _read_runs(self, key: int, seen: Seen) -> None:
+        """Read what was settled before this process met the round, while others go on counting."""
+        async with self.snapshot() as session:
+            runs = await newer_runs(session, key, seen)
+        for run in runs:
+            async with self.snapshot() as session:
+                await read_run(session, key, seen, run)
 
     async def sums(self, key: int) -> Whole | None:
         """Return a round's row, see `Store.sums`."""
@@ -180,19 +219,21 @@ class SqlStore(Store):
         async with self.session() as session:
             return {row[0]: bytes(row[1]) for row in await session.fetch("SELECT name, hash FROM keys")}
 
-    async def dump(self, step: int = 1000) -> AsyncIterator[tuple[str, list[list[Any]]]]:
+    async def dump(self, step: int = 200) -> AsyncIterator[tuple[str, list[list[Any]]]]:
         """Return everything, see `Store.dump`."""
         async with self.snapshot() as session:
             for table, columns in TABLES.items():
-                first, second = columns.split(", ")[:2]  # which every row has alone
+                alone = _ALONE.get(table, 2)
+                names = ", ".join(columns.split(", ")[:alone])
+                marks = ", ".join(f"${place}" for place in range(2, alone + 2))
                 after: Row = ()
                 while True:
-                    where = f"WHERE ({first}, {second}) > ($2, $3)" if after else ""
-                    sql = f"SELECT {columns} FROM {table} {where} ORDER BY {first}, {second} LIMIT $1"
+                    where = f"WHERE ({names}) > ({marks})" if after else ""
+                    sql = f"SELECT {columns} FROM {table} {where} ORDER BY {names} LIMIT $1"
                     if not (rows := await session.fetch(sql, step, *after)):
                         break
                     yield table, [list(row) for row in rows]
-                    after = tuple(rows[-1][:2])
+                    after = tuple(rows[-1][:alone])
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Session]:
@@ -211,119 +252,9 @@ class SqlStore(Store):
                 names = TABLES[table].split(", ")
                 if table == "rounds":
                     chunk = [[*row[:-1], bool(row[-1])] for row in chunk]  # SQLite has no such type
-                    await _prepare(session, [row[0] for row in chunk])
                 marks = ", ".join(f"${place}" for place in range(1, len(names) + 1))
                 await session.many(f"INSERT INTO {table} ({TABLES[table]}) VALUES ({marks})", chunk)
                 tasks += [row[1] for row in chunk] if table == "tasks" else []
             for task in tasks:
                 await append_change(session, task, time, Change("restored"))
-            await _spread(session, self.shards)
             await session.after_load()
-
-
-async def _spread(session: Session, shards: int) -> None:
-    """Give every round of a loaded backup the shards that this store has."""
-    sizes = "SELECT round, max(length(cells)) FROM sums GROUP BY round"
-    rows = [
-        (key, shard, 0, bytes(size)) for key, size in await session.fetch(sizes) for shard in range(shards)
-    ]
-    await session.many(
-        "INSERT INTO sums (round, shard, people, cells) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", rows
-    )
-
-
-class _RepeatedError(Exception):
-    """Some ids are known."""
-
-
-class _Counting(NamedTuple):
-    """What one transaction counts, and in which shard of the sums."""
-
-    key: int
-    submissions: Sequence[Submission]
-    terms: Terms
-    add_up: AddUp
-    shard: int
-
-
-async def _count(session: Session, asked: _Counting, *, are_new: bool) -> list[Outcome]:
-    """Count submissions; if all ids are said to be new and are not, raise `_RepeatedError`."""
-    key, submissions, terms = asked.key, asked.submissions, asked.terms
-    # A quota is exact only if nobody else counts meanwhile.
-    lock = session.shared if terms.most_reports is None else session.alone
-    rows = await session.fetch(f"SELECT state FROM rounds WHERE key = $1{lock}", key)
-    if not rows or rows[0][0] == "draft":
-        raise ConflictError("the round is not open yet; come back when it is.")
-    # In one order, so that two processes with the same ids wait for each other and not in a circle.
-    ids = sorted([item.id for item in submissions])
-    if rows[0][0] != "open":
-        known = await session.known_ids(key, ids)
-        return ["repeated" if item.id in known else "closed" for item in submissions]
-    if not are_new:
-        known = await session.add_ids(key, ids)
-    elif await session.add_new_ids(key, ids):
-        known = set()
-    else:
-        raise _RepeatedError
-    outcomes = await _claim(session, key, submissions, terms, known)
-    counted = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
-    if counted:
-        await _add(session, key, asked.shard, asked.add_up(counted))
-        if terms.keeps_reports:
-            kept = [(key, submissions[place].id, submissions[place].payload) for place in counted]
-            await session.many("INSERT INTO reports (round, id, payload) VALUES ($1, $2, $3)", kept)
-    return outcomes
-
-
-async def _add(session: Session, key: int, shard: int, row: Whole) -> None:
-    where = "WHERE round = $1 AND shard = $2"
-    found = await session.fetch(f"SELECT cells FROM sums {where}{session.alone}", key, shard)
-    total = add_rows(row_from(found[0][0]), row)
-    await session.fetch(
-        f"UPDATE sums SET people = $3, cells = $4 {where}", key, shard, int(total[0]), row_bytes(total)
-    )
-
-
-async def _prepare(session: Session, keys: Sequence[int]) -> None:
-    for key in keys:
-        await session.prepare_round(key)
-
-
-async def _claim(
-    session: Session, key: int, submissions: Sequence[Submission], terms: Terms, known: set[bytes]
-) -> list[Outcome]:
-    """Return what becomes of submissions whose ids were added but for the known, and drop the refused."""
-    outcomes: list[Outcome] = ["accepted"] * len(submissions)
-    if known:
-        outcomes = ["repeated" if item.id in known else "accepted" for item in submissions]
-    if terms.needs_token:
-        await _pay(session, key, submissions, outcomes)
-    if terms.most_reports is not None:
-        people = await session.fetch("SELECT sum(people) FROM sums WHERE round = $1", key)
-        fine = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
-        over = fine[max(0, terms.most_reports - int(people[0][0])) :]
-        for place in over:
-            outcomes[place] = "over quota"
-        if terms.needs_token:  # who was not counted has not used up a token
-            back = [(key, submissions[place].token) for place in over]
-            await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", back)
-    if not terms.needs_token and terms.most_reports is None:
-        return outcomes
-    refused = [item.id for item, outcome in zip(submissions, outcomes, strict=True)
-               if outcome not in ("accepted", "repeated")]  # fmt: skip
-    if refused:
-        await session.drop_ids(key, refused)
-    return outcomes
-
-
-async def _pay(
-    session: Session, key: int, submissions: Sequence[Submission], outcomes: list[Outcome]
-) -> None:
-    """Take the token of each submission that would be accepted; one without is not."""
-    asked = [place for place, outcome in enumerate(outcomes) if outcome == "accepted"]
-    left = await session.take_tokens(key, sorted({submissions[place].token or b"" for place in asked}))
-    for place in asked:
-        token = submissions[place].token
-        if token not in left:
-            outcomes[place] = "bad token"
-        left.discard(token or b"")

@@ -6,14 +6,14 @@ from sidelight.foundation.arrays import Whole
 from sidelight.service.errors import NotFoundError
 from sidelight.service.session import Row, Session
 from sidelight.service.store import Step, StoredRound
-from sidelight.service.tally import add_rows, row_from
+from sidelight.service.tally import row_from
 from sidelight.service.trail import Change, Entry, next_entry
 
 ROUND = "key, task, number, state, document, digest, sums, published, published_digest, is_retired"
 """The columns of a round."""
 
 
-async def apply_step(session: Session, before: StoredRound, step: Step, shards: int) -> None:
+async def apply_step(session: Session, before: StoredRound, step: Step) -> None:
     """Take a round a step on, and make room for the sums of one that opens."""
     names = ["state", *step.values]
     marks = ", ".join(f"{name} = ${place}" for place, name in enumerate(names, start=2))
@@ -21,10 +21,8 @@ async def apply_step(session: Session, before: StoredRound, step: Step, shards: 
         f"UPDATE rounds SET {marks} WHERE key = $1", before.key, step.state, *step.values.values()
     )
     if step.cells:
-        await session.prepare_round(before.key)
-        empty = bytes(8 * step.cells)
-        rows = [(before.key, shard, 0, empty) for shard in range(shards)]
-        await session.many("INSERT INTO sums (round, shard, people, cells) VALUES ($1, $2, $3, $4)", rows)
+        sql = "INSERT INTO sums (round, place, settled, people, cells) VALUES ($1, 0, 0, 0, $2)"
+        await session.fetch(sql, before.key, bytes(8 * step.cells))
 
 
 async def lock_task(session: Session, task: str) -> None:
@@ -52,12 +50,9 @@ def stored_round(row: Row) -> StoredRound:
 
 
 async def summed_row(session: Session, key: int) -> Whole | None:
-    """Return the sums of a round over all shards; None if there are none."""
-    total: Whole | None = None
-    for (cells,) in await session.fetch("SELECT cells FROM sums WHERE round = $1 ORDER BY shard", key):
-        part = row_from(cells)
-        total = part if total is None else add_rows(total, part)
-    return total
+    """Return the sums of a round; None if there are none."""
+    rows = await session.fetch("SELECT cells FROM sums WHERE round = $1", key)
+    return row_from(rows[0][0]) if rows else None
 
 
 async def append_change(session: Session, task: str, time: int, change: Change) -> None:

@@ -18,7 +18,6 @@ from sidelight.service.errors import StoreError
 from sidelight.service.migrating import BASE, migration
 from sidelight.service.session import Row, Session
 from sidelight.service.sql import SqlStore
-from sidelight.service.store import ID_BYTES
 
 T = TypeVar("T")
 BUSY_SECONDS = 30.0
@@ -27,18 +26,11 @@ _HASH_BYTES = 32
 # What is deleted is overwritten: a retired round is not left in the file.
 _SETTINGS = (
     "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON",
-    # Ids are random, so a transaction touches as many pages as ids: each is written back once for many.
-    "wal_autocheckpoint = 8192", "cache_size = -32768",
 )  # fmt: skip
-# The pieces of one argument of ids: a list of thousands of arguments would be parsed anew each time.
+# The pieces of one argument: a list of thousands of arguments would be parsed anew each time.
 _PIECES = (
     "WITH RECURSIVE place(i) AS (SELECT 0 WHERE length($2) > 0 UNION ALL SELECT i + 1 FROM place WHERE "
-    "(i + 1) * $3 < length($2)), piece(id) AS (SELECT substr($2, i * $3 + 1, $3) FROM place) "
-)
-# Where there are many ids, rows written out are stored in half the time that taking pieces apart needs.
-_BLOCK = 250
-_ROWS = "INSERT OR IGNORE INTO ids (id, round) VALUES " + ", ".join(
-    f"(${place}, $1)" for place in range(2, _BLOCK + 2)
+    "(i + 1) * $3 < length($2)), piece(hash) AS (SELECT substr($2, i * $3 + 1, $3) FROM place) "
 )
 
 
@@ -47,6 +39,7 @@ class SqliteStore(SqlStore):
 
     def __init__(self, path: str | Path) -> None:
         """Take the file's name; `open` makes it."""
+        super().__init__()
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -151,37 +144,9 @@ class SqliteSession(Session):
         self._start()
         self._connection.executemany(_numbered(sql), rows)
 
-    async def add_new_ids(self, key: int, ids: Sequence[bytes]) -> bool:
-        """Add ids, see `Session.add_new_ids`."""
-        before = self._connection.total_changes
-        whole = len(ids) - len(ids) % _BLOCK
-        for start in range(0, whole, _BLOCK):
-            await self.fetch(_ROWS, key, *ids[start : start + _BLOCK])
-        sql = _PIECES + "INSERT OR IGNORE INTO ids (id, round) SELECT id, $1 FROM piece"
-        await self.fetch(sql, key, b"".join(ids[whole:]), ID_BYTES)
-        return self._connection.total_changes - before == len(ids)
-
-    async def add_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Add ids, see `Session.add_ids`."""
-        known = await self.known_ids(key, ids)
-        await self.add_new_ids(key, [name for name in ids if name not in known])
-        return known
-
-    async def known_ids(self, key: int, ids: Sequence[bytes]) -> set[bytes]:
-        """Return which ids are there."""
-        sql = _PIECES + "SELECT id FROM ids WHERE round = $1 AND id IN (SELECT id FROM piece)"
-        return {row[0] for row in await self.fetch(sql, key, b"".join(ids), ID_BYTES)}
-
-    async def drop_ids(self, key: int, ids: Sequence[bytes]) -> None:
-        """Remove ids."""
-        sql = _PIECES + "DELETE FROM ids WHERE round = $1 AND id IN (SELECT id FROM piece)"
-        await self.fetch(sql, key, b"".join(ids), ID_BYTES)
-
     async def take_tokens(self, key: int, hashes: Sequence[bytes]) -> set[bytes]:
         """Remove tokens, see `Session.take_tokens`."""
-        sql = (
-            _PIECES + "DELETE FROM tokens WHERE round = $1 AND hash IN (SELECT id FROM piece) RETURNING hash"
-        )
+        sql = f"{_PIECES}DELETE FROM tokens WHERE round = $1 AND hash IN piece RETURNING hash"
         return {row[0] for row in await self.fetch(sql, key, b"".join(hashes), _HASH_BYTES)}
 
 

@@ -1,8 +1,8 @@
 """The contract of a store: the only state that the processes of a service share.
 
 Ids and sums change in one transaction, so that a report id counts once in its round, for ever: a retired
-round has no ids any more, and is closed. A round's uploads share a lock that closing takes for itself:
-nothing lands after "closed" was answered. Every change of a task is in its trail, in the transaction that
+round has no ids any more, and is closed. Who counts in a round or closes it has its lock to himself: nothing
+lands after "closed" was answered. Every change of a task is in its trail, in the transaction that
 makes it.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sidelight.foundation.arrays import Whole
 from sidelight.service.rounds import State
@@ -82,9 +82,6 @@ Decide = Callable[[StoredRound, Whole | None], Step | None]
 class Store(ABC):
     """What a service needs of a place to keep its tasks, ids and sums; every method is one transaction."""
 
-    writers: ClassVar[int] = 1
-    """How many transactions of one round gain from being under way at once."""
-
     @abstractmethod
     async def open(self) -> None:
         """Connect, and bring the tables up to date."""
@@ -154,7 +151,7 @@ class Store(ABC):
         """Return the hashes of all operators' keys, by name."""
 
     @abstractmethod
-    def dump(self, step: int = 1000) -> AsyncIterator[tuple[str, list[list[Any]]]]:
+    def dump(self, step: int = 200) -> AsyncIterator[tuple[str, list[list[Any]]]]:
         """Return everything that is kept as of one moment: names of tables, and rows."""
 
     @abstractmethod

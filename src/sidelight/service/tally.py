@@ -3,7 +3,7 @@
     row = people, reports of each part, sums of each part, counts of pairs
 
 Counts of pairs are there where something is learnt from them: a second phase from the first, a model from
-true values with randomised labels. Rows add up in any order, in any number of shards, without rounding.
+true values with randomised labels. Rows add up in any order, without rounding.
 """
 
 from __future__ import annotations

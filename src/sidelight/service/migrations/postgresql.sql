@@ -17,10 +17,17 @@ CREATE TABLE trail (
     PRIMARY KEY (task, number));
 
 CREATE TABLE sums (
-    round BIGINT NOT NULL, shard INTEGER NOT NULL, people BIGINT NOT NULL, cells BYTEA NOT NULL,
-    PRIMARY KEY (round, shard));
+    round BIGINT PRIMARY KEY, place BIGINT NOT NULL, settled BIGINT NOT NULL, people BIGINT NOT NULL,
+    cells BYTEA NOT NULL);
 
-CREATE TABLE ids (id UUID NOT NULL, round BIGINT NOT NULL) PARTITION BY LIST (round);
+CREATE TABLE id_blocks (
+    round BIGINT NOT NULL, place BIGINT NOT NULL, ids BYTEA NOT NULL, PRIMARY KEY (round, place));
+
+CREATE TABLE id_runs (round BIGINT NOT NULL, run BIGINT NOT NULL, PRIMARY KEY (round, run));
+
+CREATE TABLE id_pages (
+    round BIGINT NOT NULL, run BIGINT NOT NULL, first BYTEA NOT NULL, ids BYTEA NOT NULL,
+    PRIMARY KEY (round, run, first));
 
 CREATE TABLE reports (
     round BIGINT NOT NULL, id BYTEA NOT NULL, payload BYTEA NOT NULL, PRIMARY KEY (round, id));

@@ -17,10 +17,17 @@ CREATE TABLE trail (
     PRIMARY KEY (task, number));
 
 CREATE TABLE sums (
-    round BIGINT NOT NULL, shard INTEGER NOT NULL, people BIGINT NOT NULL, cells BLOB NOT NULL,
-    PRIMARY KEY (round, shard));
+    round BIGINT PRIMARY KEY, place BIGINT NOT NULL, settled BIGINT NOT NULL, people BIGINT NOT NULL,
+    cells BLOB NOT NULL);
 
-CREATE TABLE ids (id BLOB NOT NULL, round BIGINT NOT NULL, PRIMARY KEY (id, round)) WITHOUT ROWID;
+CREATE TABLE id_blocks (
+    round BIGINT NOT NULL, place BIGINT NOT NULL, ids BLOB NOT NULL, PRIMARY KEY (round, place)) WITHOUT ROWID;
+
+CREATE TABLE id_runs (round BIGINT NOT NULL, run BIGINT NOT NULL, PRIMARY KEY (round, run)) WITHOUT ROWID;
+
+CREATE TABLE id_pages (
+    round BIGINT NOT NULL, run BIGINT NOT NULL, first BLOB NOT NULL, ids BLOB NOT NULL,
+    PRIMARY KEY (round, run, first));
 
 CREATE TABLE reports (
     round BIGINT NOT NULL, id BLOB NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (round, id)) WITHOUT ROWID;
