@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sidelight as sl
-from sidelight.belief.components import Component, LatentClasses, RecordKernel, TreeMixture
+from sidelight.belief import population as population_room
+from sidelight.belief.components import Component, LatentClasses, RecordKernel, TreeMixture, log_mixture
 from sidelight.belief.likelihoods import centre
 from sidelight.belief.population import Population
+from sidelight.belief.tree import Tree, is_single, log_mixed_sums
 from sidelight.schema import Schema, plain_schema
 from sidelight.sources import Records
 
@@ -203,3 +206,83 @@ def test_reports_are_weighed_by_one_thread_so_that_digits_do_not_depend_on_their
     with threadpool_limits(limits=2, user_api="blas"):
         population.view("survived").log_probabilities({"sex": np.full((3, table.schema["sex"].size), 0.5)})
     assert threads == {1}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_messages_in_single_precision_are_within_their_rounding_of_those_in_double(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = tuple(int(size) for size in rng.integers(2, 11, size=7))
+    sample = population_room._Sample(schema_of(sizes), rows_of(rng, sizes, 300))
+    tree = Tree.learn(sample.schema, sample.pairs)
+    place = int(rng.integers(len(sizes)))
+    rooted = TreeMixture(np.ones(1), (tree.rooted_at(f"a{place}"),))
+    released = [other for other in range(len(sizes)) if other != place and rng.random() < 0.6]
+    tables = {other: rng.uniform(0.01, 1.0, size=(150, sizes[other])) for other in released}
+    said = centre(tables)
+    doubles = rooted.trees[0].log_sums(said)
+    singles = log_mixed_sums(rooted.trees, rooted.shares, said)
+    error = np.abs(singles - doubles).max()
+    assert error <= rooted.rounding(said, place) < 1e-4
+    assert error > 0 or len(released) < 2, "or it was not computed in single precision"
+
+
+@pytest.mark.parametrize("prior", [1e-290, 1e-307, 5e-324])
+@pytest.mark.parametrize("share", [1.0, 1e-20])
+def test_a_value_as_rare_as_doubles_allow_keeps_its_digits(prior: float, share: float) -> None:
+    rare = Tree.from_conditionals("a", [1 - prior, prior], {("a", "b"): [[0.5, 0.5], [0.0, 1.0]]})
+    other = Tree.from_conditionals("a", [1.0, 0.0], {("a", "b"): [[0.2, 0.8], [0.0, 0.0]]})
+    mixture = TreeMixture(np.array([share, 1 - share])[: 1 + (share < 1)], (rare, other)[: 1 + (share < 1)])
+    said = centre({1: np.exp([[25.0, -25.0]])})
+    assert is_single(said)
+    error = abs(mixture.log_joint(said, 0)[0, 1] - (np.log(prior) + np.log(share) - 25))
+    assert error <= mixture.rounding(said, 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_messages_of_extreme_trees_are_within_their_rounding_of_logarithms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.choice([2, 3, 5, 40, 120]))
+    sizes = tuple(int(size) for size in rng.integers(1, 7, size=count))
+    sizes = (1000, *sizes[1:]) if seed % 10 == 0 else sizes
+    mixture = TreeMixture(np.array([1 - 1e-200, 1e-200]), (wild_tree(rng, sizes), wild_tree(rng, sizes)))
+    place = int(rng.integers(count))
+    released = [other for other in range(count) if other != place]
+    budget = rng.choice([0.0, 1.0, min(20.0, 59.9 / len(released)), 59.9 / len(released)])
+    tables = {other: np.exp(budget * rng.integers(0, 2, (70, sizes[other]))) for other in released}
+    said = centre(tables)
+    if not is_single(said):
+        said = centre(dict(list(tables.items())[:2]))
+    singles = mixture.log_joint(said, place)
+    with np.errstate(divide="ignore"):
+        # as if there were zeros: term by term, as logarithms
+        logs = [tree.log_sums(replace(said, has_zeros=True)) for tree in mixture._rooted(place)]
+        doubles = log_mixture(logs, mixture.shares)
+    known = np.isfinite(doubles)
+    assert (np.isfinite(singles) == known).all()
+    assert np.abs(singles[known] - doubles[known]).max(initial=0.0) <= mixture.rounding(said, place)
+
+
+def wild_tree(rng: np.random.Generator, sizes: tuple[int, ...]) -> Tree:
+    """Return a chain, a star or anything between, with chances down to e^-300, or 0."""
+    width = rng.choice([1, 3, len(sizes)])
+    parents = [-1, *(int(rng.integers(max(0, own - width), own)) for own in range(1, len(sizes)))]
+    conditionals = []
+    for size, parent in zip(sizes, parents, strict=True):
+        rows = np.exp(
+            -rng.choice([1.0, 90.0, 300.0]) * rng.random((sizes[parent] if parent >= 0 else 1, size))
+        )
+        rows[rng.random(rows.shape) < rng.choice([0.0, 0.4])] = 0.0
+        rows[np.arange(len(rows)), rng.integers(size, size=len(rows))] += 1.0
+        conditionals.append(rows / rows.sum(axis=1, keepdims=True))
+    return Tree(schema_of(sizes), tuple(parents), tuple(conditionals))
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_pairs_counted_one_by_one_are_those_of_the_product(classes: int, monkeypatch) -> None:
+    rng = np.random.default_rng(classes)
+    sizes = (7, 5, 9)
+    sample = population_room._Sample(schema_of(sizes), rows_of(rng, sizes, 200))
+    parts = rng.dirichlet(np.full(classes, 0.05), 200).astype(np.float32)
+    one_by_one = population_room._pair_counts(sample, parts[:, 0])
+    monkeypatch.setattr(population_room, "_SPARSE", 100)
+    np.testing.assert_allclose(one_by_one, population_room._pair_counts(sample, parts[:, 0]), rtol=1e-5)

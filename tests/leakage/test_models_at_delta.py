@@ -74,13 +74,13 @@ def assert_exact(kind: str, seed: int, cases: int, *, of_set: bool = False) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_figures_are_those_of_the_beliefs_own_law(kind: str) -> None:
-    assert_exact(kind, 1, 70)
+    assert_exact(kind, 1, 25)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_set_of_attributes_is_a_secret_like_any_other(kind: str) -> None:
     """The combination of two attributes, which are released themselves."""
-    assert_exact(kind, 3, 20, of_set=True)
+    assert_exact(kind, 3, 10, of_set=True)
 
 
 @pytest.mark.deep
@@ -111,7 +111,7 @@ def assert_rarely_too_low(kind: str, seed: int, cases: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("unlisted")
 def test_drawn_figures_are_below_the_truth_as_rarely_as_stated(kind: str) -> None:
-    assert_rarely_too_low(kind, 2, 50)
+    assert_rarely_too_low(kind, 2, 30)
 
 
 @pytest.mark.deep

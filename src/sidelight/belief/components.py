@@ -18,12 +18,14 @@ import numpy as np
 
 from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
 from sidelight.belief.record_sums import RecordSums
-from sidelight.belief.tree import Tree, choose
+from sidelight.belief.tree import Tree, choose, is_single, log_mixed_sums
 from sidelight.foundation.arrays import Array, Codes, Positions, offsets
 from sidelight.schema import Schema
 from sidelight.sources import Records
 
 _FURTHER_STEPS = 32
+_SINGLE_UNIT = 2.0**-24
+"""The largest relative error of one operation in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +164,10 @@ class TreeMixture(Component):
 
     def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return ln of the summed likelihoods for each value of the attribute."""
-        return log_mixture([tree.log_sums(likelihoods) for tree in self._rooted(place)], self.shares)
+        trees = self._rooted(place)
+        if is_single(likelihoods):
+            return log_mixed_sums(trees, self.shares, likelihoods)
+        return log_mixture([tree.log_sums(likelihoods) for tree in trees], self.shares)
 
     def rounding(self, likelihoods: Centred, place: int) -> float:  # noqa: ARG002 - alike for all
         """Return a bound: a number enters a sum over the values of each attribute, and logarithms.
@@ -172,7 +177,21 @@ class TreeMixture(Component):
         rows = [rows for tree in self.trees for rows in tree.conditionals]
         steps = 2 * sum(size + 4 for size in self.trees[0].schema.sizes) + len(self.trees) + 8
         least = len(self.trees[0].parents) * max(-math.log(part[part > 0].min()) for part in rows)
-        return _double_rounding(steps, likelihoods.magnitude + least - math.log(self.shares.min()))
+        doubles = _double_rounding(steps, likelihoods.magnitude + least - math.log(self.shares.min()))
+        return doubles + (self._single_rounding if is_single(likelihoods) else 0.0)
+
+    @property
+    def _single_rounding(self) -> float:
+        """The bound of what messages in single precision lose.
+
+        Of an attribute with s values a likelihood and a chance are rounded and multiplied; `_carry` adds the
+        product to three others, then to s // 4 sums of four and at most three values that are left; the sum
+        is multiplied into what is said of the parent: s // 4 + 9 roundings. What underflows is less than two
+        more, see `is_single`. All terms are positive, so that k roundings of u change a sum of products
+        of sums by at most k u / (1 - k u) of it (Higham 2002, lemma 3.1).
+        """
+        lost = sum(size // 4 + 11 for size in self.trees[0].schema.sizes) * _SINGLE_UNIT
+        return lost / (1 - lost) if lost < 1 else math.inf
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records."""
@@ -188,10 +207,11 @@ class TreeMixture(Component):
 
     def _rooted(self, place: int) -> tuple[Tree, ...]:
         """Return the trees with this attribute as root; kept, since every batch of releases asks again."""
-        if place not in self._turned:
+        known = self._turned
+        if place not in known:
             name = self.trees[0].schema.names[place]
-            self._turned[place] = tuple(tree.rooted_at(name) for tree in self.trees)
-        return self._turned[place]
+            known[place] = tuple(tree.rooted_at(name) for tree in self.trees)
+        return known[place]
 
     @cached_property
     def _turned(self) -> dict[int, tuple[Tree, ...]]:
@@ -284,6 +304,9 @@ class RecordKernel(Component):
         """Return the likelihoods of reports about the values that the records had before the kernel."""
         if not self.rates.any():
             return likelihoods
+        asked, known = self._last.get("seen", (None, likelihoods))
+        if asked is likelihoods:  # the sums and their rounding are asked for one after the other
+            return known
         seen = centre(
             {
                 place: (1 - rate) * table + rate * (table @ self.marginals[place])[:, None]
@@ -291,14 +314,22 @@ class RecordKernel(Component):
                 for rate in [self.rates[place]]
             }
         )
-        return replace(seen, shift=seen.shift + likelihoods.shift)
+        seen = replace(seen, shift=seen.shift + likelihoods.shift)
+        self._last["seen"] = likelihoods, seen
+        return seen
+
+    @cached_property
+    def _last(self) -> dict[str, tuple[Centred, Centred]]:
+        """What was seen last, and through what."""
+        return {}
 
     def _sums(self, place: int) -> RecordSums:
         """Return the records by value of this attribute; kept, since every batch of releases asks again."""
-        if place not in self._by_place:
+        known = self._by_place
+        if place not in known:
             codes, sizes = self.records.codes, self.records.schema.sizes
-            self._by_place[place] = RecordSums(sizes, codes, self._shares, place)
-        return self._by_place[place]
+            known[place] = RecordSums(sizes, codes, self._shares, place)
+        return known[place]
 
     @cached_property
     def _by_place(self) -> dict[int, RecordSums]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, offsets
 
@@ -44,6 +46,11 @@ class Centred:
     def magnitude(self) -> float:
         """How far from 0 the logarithm of a product of the original likelihoods can be."""
         return self.reach + float(np.abs(self.shift).max(initial=0.0))
+
+    @cached_property
+    def singles(self) -> NDArray[np.float32]:
+        """All tables below each other in single precision, (values, releases), for compiled loops."""
+        return np.concatenate([table.T for table in self.tables.values()], dtype=np.float32)
 
 
 def centre(likelihoods: Likelihoods) -> Centred:

@@ -28,11 +28,11 @@ from sidelight.belief.components import (
 )
 from sidelight.belief.tree import Tree
 from sidelight.foundation.arrays import Array, Codes, offsets
-from sidelight.foundation.threads import one_thread
+from sidelight.foundation.threads import one_thread, processors
 from sidelight.schema import Schema
 from sidelight.sources import Records, Table
 from sidelight.sources.counts import check_dense
-from sidelight.sources.table import Place, processors
+from sidelight.sources.table import Place
 
 MOST_ROWS = 20_000
 """A sample of so many records is fitted: held-out likelihood hardly rises with more."""
@@ -57,6 +57,8 @@ _LEAST_RATE = 1e-4
 _LEAST_PART = 1e-4
 """People who belong to a class with a smaller probability are left out of its tree's counts."""
 _STACK_STEPS = 200
+_SPARSE = 6
+"""With so many values an attribute, pairs are counted one by one sooner than by a product of matrices."""
 
 Shown = NDArray[np.float32]
 
@@ -171,6 +173,11 @@ class _Sample:
         return shown
 
     @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """The records with values numbered through all attributes, shape (records, attributes)."""
+        return np.asarray(self.codes + self.offsets[:-1], dtype=np.int64)
+
+    @cached_property
     def marginals(self) -> Array:
         """The chances of all values in one line; half a record, spread evenly, leaves none impossible."""
         share = np.repeat(1 / np.asarray(self.schema.sizes), self.schema.sizes)
@@ -281,14 +288,26 @@ def _mixture_of(sample: _Sample, parts: Shown) -> TreeMixture:
 
 def _class_tree(sample: _Sample, part: Shown) -> Tree:
     """Return the tree of people who belong to a class by these parts, shape (records,)."""
-    members = part > _LEAST_PART
-    shown = sample.shown[members]
-    counts = ((shown * part[members, None]).T @ shown).astype(np.float64)
+    counts = _pair_counts(sample, part)
     first = slice(0, sample.offsets[1])
-    people = counts[first, first].trace()  # as these single-precision counts have it: chances must sum to 1
+    people = counts[first, first].trace()  # as these counts have it: chances must sum to 1
     counts += _TREE_RECORDS * sample.pairs  # in place: every thread has such a table
     counts /= people + _TREE_RECORDS
     return Tree.learn(sample.schema, counts)
+
+
+def _pair_counts(sample: _Sample, part: Shown) -> Array:
+    """Return how many people of a class have each pair of values, shape (values, values)."""
+    values = sample.offsets[-1]
+    if values < _SPARSE * sample.codes.shape[1]:
+        members = part > _LEAST_PART
+        shown = sample.shown[members]
+        return np.asarray(((shown * part[members, None]).T @ shown).astype(np.float64))
+    from sidelight.belief.pair_kernels import count_pairs
+
+    counts = np.zeros((values, values))
+    count_pairs(sample.numbers, np.ascontiguousarray(part), _LEAST_PART, counts)
+    return counts
 
 
 def _record_kernel(sample: _Sample, rng: np.random.Generator) -> RecordKernel:

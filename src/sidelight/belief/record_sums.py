@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from sidelight.belief.likelihoods import DOUBLE_REACH, HALF_UNIT, Centred
 from sidelight.foundation.arrays import Array, Codes, Positions, Whole, offsets
+from sidelight.foundation.threads import in_ranges
 
 CHUNK = 64
 """So many products are added up before their sum is kept in double precision."""
-_MOST_COMBINATIONS = 512
+_MOST_COMBINATIONS = 1024
 """Tables of products of so many combinations stay in the cache of a core."""
 _MOST_TRIED = 64
 """So many attributes are tried for a group, so that thousands do not take millions of tries."""
@@ -44,19 +45,21 @@ class RecordSums:
 
         The attribute itself is not among the likelihoods.
         """
-        from sidelight.belief.kernels import mix_logarithms, mix_records
+        from sidelight.belief.kernels import LANES, mix_logarithms, mix_records
 
         laid = self._laid_out(tuple(likelihoods.tables))
         out = np.empty((len(likelihoods.shift), self.sizes[self.by]))
         digits = self._digits(likelihoods.reach)
-        columns = [*likelihoods.tables.values(), np.ones((len(out), 1))]  # never none, for the kernel's sake
-        lined = np.concatenate(columns, axis=1, dtype=digits or np.float64)
+        rows = [*(table.T for table in likelihoods.tables.values()), np.ones((1, len(out)))]  # never none
+        lined = np.concatenate(rows, dtype=digits or np.float64)
         with np.errstate(divide="ignore"):
             if digits is None:
-                mix_logarithms(np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out)
+                given = np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out
+                in_ranges(partial(mix_logarithms, *given), len(out), LANES)
                 return np.asarray(out + likelihoods.shift)
             weights = (laid.weights / self._least).astype(digits)
-            mix_records(lined, laid.steps, laid.codes, weights, laid.starts, out)
+            given = lined, laid.steps, laid.codes, weights, laid.starts, out
+            in_ranges(partial(mix_records, *given), len(out), LANES)
             return np.asarray(np.log(out) + (likelihoods.shift + math.log(self._least)))
 
     def rounding(self, likelihoods: Centred) -> float:
@@ -91,9 +94,10 @@ class RecordSums:
 
     def _laid_out(self, places: tuple[int, ...]) -> _Layout:
         """Return the records laid out for the kernel; kept, since every batch of releases asks again."""
-        if places not in self._layouts:
-            self._layouts[places] = _lay_out(self, places)
-        return self._layouts[places]
+        known = self._layouts
+        if places not in known:
+            known[places] = _lay_out(self, places)
+        return known[places]
 
     @cached_property
     def _layouts(self) -> dict[tuple[int, ...], _Layout]:
@@ -107,14 +111,14 @@ class _Layout:
     Attributes:
         steps: (rows, 2), how the table of products is made: each row is an earlier row times the
             likelihoods of one value. Row 0 is 1.
-        codes: (records, groups), the row of the record's product in each group; there are 4, 6 or a
+        codes: (records, groups), the row of the record's product in each group; there are 3, 4, 6 or a
             multiple of 4 groups.
         weights: (records,).
         starts: (runs + 1,), where the records of each value start.
     """
 
-    steps: NDArray[np.int32]
-    codes: NDArray[np.int32]
+    steps: NDArray[np.uint32]
+    codes: NDArray[np.uint32]
     weights: Array
     starts: Whole
 
@@ -122,26 +126,27 @@ class _Layout:
 def _lay_out(sums: RecordSums, places: tuple[int, ...]) -> _Layout:
     """Number the combinations that each group of attributes has, and merge records that agree in all."""
     products, columns = _grouped(sums, places)
-    while len(columns) < 4 or (len(columns) % 4 and len(columns) != 6):  # as many as the kernel has loops for
+    # as many as the kernel has loops for
+    while len(columns) < 3 or (len(columns) % 4 and len(columns) not in (3, 6)):
         columns.append(np.zeros(len(sums.weights), dtype=np.intp))
     own = sums.codes[:, sums.by].astype(np.intp)
     order = np.lexsort((*columns, own))
-    ordered = np.stack([column[order].astype(np.int32) for column in (*columns, own)], axis=1)
-    firsts = np.flatnonzero(np.append(True, (np.diff(ordered, axis=0) != 0).any(axis=1)))
+    ordered = np.stack([column[order].astype(np.uint32) for column in (*columns, own)], axis=1)
+    firsts = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
     weights = np.add.reduceat(sums.weights[order], firsts)
     starts = np.searchsorted(ordered[firsts, -1], np.arange(sums.sizes[sums.by] + 1)).astype(np.int64)
     return _Layout(products, np.ascontiguousarray(ordered[firsts, :-1]), weights, starts)
 
 
-def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.int32], list[Positions]]:
+def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.uint32], list[Positions]]:
     """Divide the attributes greedily into groups with few combinations of values.
 
     Returns how to make the table of their products, and for each group the row of each record's product.
     """
     first_values = dict(zip(places, offsets([sums.sizes[place] for place in places]), strict=False))
     left = sorted(places, key=lambda place: -sums.sizes[place])
-    # a table of products is made for every 32 releases, so it must stay small beside the records
-    most = min(_MOST_COMBINATIONS, max(64, len(sums.weights) // 64))
+    # a table of products is made for every 64 releases, so it must stay small beside the records
+    most = min(_MOST_COMBINATIONS, max(64, len(sums.weights) // 16))
     rows, products, columns = 1, [np.zeros((1, 2), dtype=np.intp)], list[Positions]()
     while left:
         base, numbers = 0, np.zeros(len(sums.weights), dtype=np.intp)
@@ -155,7 +160,7 @@ def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.int3
                 if len(keys) > most:
                     break  # a further attribute would not make them fewer
         columns.append(numbers + base)
-    return np.concatenate(products).astype(np.int32), columns
+    return np.concatenate(products).astype(np.uint32), columns
 
 
 def _numbered(keys: NDArray[Any]) -> tuple[Positions, Positions]:

@@ -8,17 +8,19 @@ from functools import cached_property, reduce
 from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sidelight.belief.likelihoods import DOUBLE_REACH, Centred
-from sidelight.foundation.arrays import Array, Codes, Positions, offsets
+from sidelight.foundation.arrays import Array, Codes, Positions, Whole, offsets
 from sidelight.foundation.errors import InputError, invalid
+from sidelight.foundation.threads import in_ranges
 from sidelight.schema import Schema, plain_schema
 from sidelight.sources.counts import check_dense
 
 Edge = tuple[str, str]
 _Join = Callable[[Array, Array], Array]
 _TOLERANCE = 1e-9
+_SINGLE_REACH = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +208,30 @@ class Tree:
             # as logarithms: a rare value's share would take the product out of the range of doubles
             return np.asarray((logs + np.log(prior)).T + likelihoods.shift)
 
+    def edges_told(self, released: tuple[int, ...]) -> tuple[Whole, NDArray[np.float32]]:
+        """Return the edges along which reports say anything, as `pass_messages` takes them; kept."""
+        known = self._laid  # once: of two threads that ask first, one has its own replaced
+        if released not in known:
+            # What is said of values has a row each: first of what is released, as its likelihoods lie.
+            places = [*released, *(place for place in self.order if place not in released)]
+            at = dict(zip(places, offsets([self.schema.sizes[place] for place in places]), strict=False))
+            told, edges, chances, begin = set(released), list[list[int]](), [np.zeros(0)], 0
+            for position in reversed(self.order[1:]):
+                if position in told:
+                    parent, rows = self.parents[position], self.conditionals[position]
+                    edge = [at[position], rows.shape[1], at[parent], len(rows), begin, parent in told]
+                    edges.append([int(part) for part in edge])
+                    chances.append(rows.ravel())
+                    told.add(parent)
+                    begin += rows.size
+            laid = np.array(edges, dtype=np.int64).reshape(-1, 6)
+            known[released] = laid, np.concatenate(chances, dtype=np.float32)
+        return known[released]
+
+    @cached_property
+    def _laid(self) -> dict[tuple[int, ...], tuple[Whole, NDArray[np.float32]]]:
+        return {}
+
     def _gathered(self, said: dict[int, Array], nothing: Array, join: _Join, carry: _Join) -> Array:
         """Pass what attributes say, (values, n) each, from the leaves to the root (Pearl 1988)."""
         for position in reversed(self.order[1:]):
@@ -213,6 +239,43 @@ class Tree:
                 message, parent = carry(self.conditionals[position], said[position]), self.parents[position]
                 said[parent] = join(said[parent], message) if parent in said else message
         return said.get(self.order[0], nothing)
+
+
+def log_mixed_sums(trees: Sequence[Tree], shares: Array, likelihoods: Centred) -> Array:
+    """Return `Tree.log_sums` of a mixture of trees with one root, compiled; for what `is_single` allows."""
+    from sidelight.belief.kernels import LANES
+    from sidelight.belief.tree_kernels import pass_messages
+
+    count, told = len(likelihoods.shift), [tree.edges_told(tuple(likelihoods.tables)) for tree in trees]
+    priors = np.stack([tree.conditionals[tree.order[0]][0] for tree in trees])
+    outs = np.ones((*priors.shape, count), dtype=np.float32)
+    if likelihoods.tables:
+        singles = likelihoods.singles
+
+        def work(first: int, last: int) -> None:
+            for (edges, chances), out in zip(told, outs, strict=True):
+                pass_messages(singles, edges, chances, out, first, last)
+
+        in_ranges(work, count, LANES)
+    with np.errstate(divide="ignore"):
+        logs = np.log(priors) + np.log(shares)[:, None]
+        # Messages are within e^-30 and e^30, so that they can be mixed as they are; but a rare value's share
+        # would take the product out of the range of doubles, so the largest share of each value is 1.
+        top = logs.max(axis=0)
+        top[np.isneginf(top)] = 0.0  # a value that no tree allows
+        mixed = np.zeros(outs.shape[1:])
+        for part, out in zip(np.exp(logs - top), outs, strict=True):
+            mixed += part[:, None] * out
+        return np.asarray(np.log(mixed).T + (top + likelihoods.shift))
+
+
+def is_single(likelihoods: Centred) -> bool:
+    """Whether messages keep the digits of single precision.
+
+    A message is an average of products within `reach`, so at least e^-30. A chance below 1e-38, which singles
+    lose, adds at most 1e-38 e^30 to it: less than 1e-11 of it.
+    """
+    return not likelihoods.has_zeros and likelihoods.reach <= _SINGLE_REACH
 
 
 def _log_matmul(rows: Array, logs: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -64,6 +65,7 @@ def load_object(name: str, noun: str) -> Any:
     return named
 
 
+@cache
 def homes_of(file: str | Path, package: str) -> dict[str, str]:
     """Return the module that each name comes from, as the imports of an `__init__` or its stub say.
 
