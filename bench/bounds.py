@@ -54,7 +54,8 @@ FAMILIES = (
     Family(2, 10_000, 1.0, (*EXTREMES, "any")), Family(4, 1_000, 0.5, (*EXTREMES, "any")),
     Family(4, 10_000, 0.1, (*EXTREMES, "any")), Family(10, 1_000, 0.5, ("even", "1.2", "2", "point", "any")),
     Family(30, 10_000, 0.1, EXTREMES), Family(100, 1_000, 0.1, ("even", "0.3", "2", "point")),
-    Family(100, 10_000, 0.1, ("even", "2", "point")),
+    Family(100, 10_000, 0.1, ("even", "2", "point")), Family(6, 1_000, 0.1, EXTREMES),
+    Family(12, 1_000, 0.1, EXTREMES), Family(6, 1_000, 0.5, (*EXTREMES, "any")),
 )  # fmt: skip
 """The places of lost cells. "any" are frequencies of which all are as likely, the others are in the grid."""
 

@@ -231,6 +231,40 @@ def lost(ours: Array, other: Array, cells: int) -> tuple[float, bool]:
     return float(ours.mean() / max(other.mean(), _NO_ERROR)), bool(low > _NO_ERROR)
 
 
+def family(cell: Cell) -> str:
+    """Return the kind of frequencies that a cell has."""
+    if cell.name in TABLES:
+        return "tables"
+    if cell.name.startswith("star"):
+        return "stars"
+    kind, _, rest = cell.name.partition(" ")
+    return f"Zipf k={rest.partition('=')[2]}" if kind == "Zipf" else kind
+
+
+def interval(ours: Array, other: Array, cells: int) -> tuple[float, float, float]:
+    """Return the ratio of mean errors with its corrected paired interval (delta method)."""
+    ratio = float(ours.mean() / max(other.mean(), _NO_ERROR))
+    z = NormalDist().inv_cdf(1 - 0.05 / cells)
+    reach = z * (ours - ratio * other).std(ddof=1) / math.sqrt(len(ours)) / max(other.mean(), _NO_ERROR)
+    return ratio, ratio - reach, ratio + reach
+
+
+def by_family(cells: list[Cell], found: dict[int, dict[str, Array]]) -> Iterator[str]:
+    """Yield a line for every family and rival: the median ratio, the largest with its interval, losses."""
+    yield "| family, cells | other estimator | median ratio | largest, with its interval | cells lost |"
+    yield "| --- | --- | --- | --- | --- |"
+    for kind in dict.fromkeys(map(family, cells)):
+        places = [place for place, cell in enumerate(cells) if family(cell) == kind]
+        for name in (name for name in found[places[0]] if name != "ours"):
+            pairs = [(found[place]["ours"], found[place][name]) for place in places]
+            each = [interval(*pair, len(cells)) for pair in pairs]
+            ratio, low, high = max(each)
+            count = sum(lost(*pair, len(cells))[1] for pair in pairs)
+            middle = float(np.median([one[0] for one in each]))
+            largest = f"{ratio:.2f} ({max(low, 0):.2f} to {high:.2f})"
+            yield f"| {kind}, {len(places)} | {name} | {middle:.2f} | {largest} | {count} |"
+
+
 def main(half: str = "fresh", output: str | None = None, part: str = "all", processes: str = "") -> None:
     """Print which ratios of errors are typical and which cells are lost; write all ratios to a CSV file."""
     cells = grid(half, part)
@@ -260,6 +294,7 @@ def main(half: str = "fresh", output: str | None = None, part: str = "all", proc
         print(f"{name}: geometric mean {middle:.2f}, largest {most:.2f}, lost {count}")
         for line in losses[name]:
             print(f"    {line}")
+    print("\n".join(by_family(cells, found)))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def fitted_prior(given: Given) -> Array:
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights = np.full(len(grid), 1 / len(grid))
     for _ in range(200):
-        weights = weights * (likelihood / (likelihood @ weights)[:, None]).mean(axis=0)
+        weights = weights * ((1 / (likelihood @ weights)) @ likelihood) / len(likelihood)
     share = likelihood * weights
     return to_simplex(share @ grid / share.sum(axis=1))
 

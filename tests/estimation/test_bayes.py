@@ -14,6 +14,7 @@ from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
 from sidelight.estimation.bayes_kernels import mixture, projected, spread_apart
 from sidelight.estimation.levels import combine_levels
+from sidelight.estimation.priors import fitted, log_density_of_one
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.foundation.arrays import to_simplex
 from sidelight.foundation.errors import InputError
@@ -266,6 +267,31 @@ def test_evidence_of_mixtures_is_exact_where_noise_is_wide(rng: np.random.Genera
     mean, spread = np.empty((2, 3))
     assert mixture(centre, noise, rates, weights, TABLES, mean, spread) == pytest.approx(expected, abs=0.05)
     np.testing.assert_allclose(mean, np.exp(logs) @ points / np.exp(logs).sum(), atol=0.01)
+
+
+@pytest.mark.parametrize("shape", [1.0, 4.0])
+def test_the_density_of_a_sum_of_gamma_laws_is_that_of_its_characteristic_function(shape: float) -> None:
+    rates = np.array([0.5, 20.0, 400.0]) * shape
+    weights = np.log([0.01, 0.29, 0.7]) + shape * np.log(rates)
+    steps, step = np.arange(0, 3_000, 0.02), 0.02
+    one = (np.exp(weights)[:, None] * (rates[:, None] - 1j * steps) ** -shape).sum(axis=0)
+    whole = (one**200 * np.exp(-1j * steps)).real
+    exact = math.log((whole.sum() - whole[0] / 2) * step / math.pi)
+    assert log_density_of_one(200, rates, weights, shape) == pytest.approx(exact, abs=0.1)
+
+
+def test_the_fitted_mixture_follows_frequencies_of_which_none_is_small(rng: np.random.Generator) -> None:
+    """Mixtures of exponentials always have small ones: their error is above that of a flat prior."""
+    share, deviation = np.repeat([0.008, 0.012], 50), 0.004
+    errors = np.zeros(2)
+    for _ in range(20):
+        noisy = Noisy.of(share + deviation * rng.normal(size=100), np.full(100, deviation**2), adds_up=False)
+        shape, rates, weights = fitted(noisy)
+        mean, spread = np.empty((2, 100))
+        mixture(noisy.centre, noisy.deviations, rates, weights, TABLES, mean, spread, shape)
+        flat = posterior(noisy.centre, noisy.variances, adds_up=False).mean
+        errors += [float(((found - share) ** 2).sum()) for found in (mean, flat)]
+    assert errors[0] < 0.8 * errors[1]
 
 
 def test_levels_have_posterior_means_that_err_less(rng: np.random.Generator) -> None:

@@ -236,6 +236,17 @@ def test_so_many_people_are_needed_and_no_fewer(name: str) -> None:
     assert usefulness(design, whole, truth).error <= 0.02
 
 
+def test_errors_of_noisy_numbers_change_little_where_a_budget_does() -> None:
+    """With counts drawn anew for each budget they rose and fell by up to a quarter."""
+    errors = [
+        usefulness(design, 300, frequencies_of(design.schema)).error
+        for design in (plan_of("laplace", epsilon, schema_of(4, 10)) for epsilon in np.geomspace(2.0, 2.4, 7))
+    ]
+    ratios = np.array(errors[1:]) / errors[:-1]
+    assert np.all(ratios < 1.04)
+    assert np.all(ratios > 0.92)
+
+
 def test_people_for_use_halve_the_error_of_guessing() -> None:
     design = smp(MIXED, 1.0, "best")
     truth = frequencies_of(MIXED)

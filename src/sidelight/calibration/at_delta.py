@@ -20,7 +20,7 @@ from sidelight.calibration.constraint import Constraint, origin_of
 from sidelight.calibration.problem import Problem
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.progress import track
+from sidelight.foundation.progress import steps
 from sidelight.leakage.bounds import Bound, Claim
 from sidelight.leakage.divergence import epsilon_at
 from sidelight.leakage.totals import LARGEST_FIGURE, usual_draws
@@ -59,8 +59,9 @@ def known_belief(belief: Belief, knower: Knower) -> Belief:
             "use kind='joint', 'tree' or 'population'."
         )
     if knower == "population":
-        (population,) = [Belief.population_of(each) for each in track([belief], "fitting the population")]
-        return population
+        with steps("fitting the population") as step:
+            step()
+            return Belief.population_of(belief)
     return Belief.tree_of(belief) if knower == "tree" else belief
 
 

@@ -23,7 +23,7 @@ from sidelight.calibration.unequal import FEW, Certificate, certificate, unequal
 from sidelight.calibration.uniform import check_feasible, excess, shares_over, uniform_budget
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, check_whole
-from sidelight.foundation.progress import track
+from sidelight.foundation.progress import steps, track
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage, TotalMethod, check_order
 from sidelight.mechanisms.mechanism import check_list
@@ -293,7 +293,8 @@ def _solved(problem: Problem, search: _Search[Rule], budgets: Budgets) -> _Solut
         if best is not None and settled.is_settled_as(best.problem):
             break
         rule = search.constrain(settled)
-        for _ in track([rule], "whether any budget keeps the limits"):
+        with steps("whether any budget keeps the limits") as step:
+            step()
             check_feasible(settled, rule)
         uniform = search.uniform(settled, rule)
         guess = search.unequal(settled, rule, uniform) if budgets == "unequal" else settled.alike(uniform)

@@ -169,10 +169,9 @@ def unequal_at_delta(problem: Problem, rule: AtDelta, uniform: float) -> Array:
     ("sequential convex programming"; reach as in trust-region methods).
     """
     check_errors(problem, problem.alike(uniform))
-    (best,) = [
-        _landed(problem, rule, _look(problem, rule, start))
-        for start in track([problem.alike(uniform)], "how figures grow with each budget")
-    ]
+    with steps("how figures grow with each budget") as step:
+        step()
+        best = _landed(problem, rule, _look(problem, rule, problem.alike(uniform)))
     error = problem.weighted_error(best.budgets)
     reach = _REACH
     most, least = (_MANY_STEPS, _LEAST_REACH / 10) if rule.is_listed else (_STEPS, _LEAST_REACH)
@@ -276,9 +275,9 @@ class Certified:
 
 def certified(problem: Problem, rule: AtDelta, budgets: Array, seed: int | None) -> Certified:
     """Return these budgets, all multiplied by a number near 1, that are certified to keep every limit."""
-    ((order, power),) = [
-        _nearest_first(problem, rule, start) for start in track([budgets], "what is nearest to its limit")
-    ]
+    with steps("what is nearest to its limit") as step:
+        step()
+        order, power = _nearest_first(problem, rule, budgets)
     coins = np.random.default_rng(seed)
     kept: Certified | None = None
     factor = 1.0

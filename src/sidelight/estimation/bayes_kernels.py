@@ -245,18 +245,18 @@ def dirichlets(
 @njit(cache=True)
 def mixture(
     f: Array, s: Array, rates: Array, weights: Array, tables: tuple[Array, Array], mean: Array,
-    variance: Array,
+    variance: Array, shape: float = 1.0,
 ) -> float:  # fmt: skip
-    """Write means and variances under a mixture of e^(-rate x) for each value; return the log-evidence.
+    """Write means and variances under a mixture of x^(shape-1) e^(-rate x) / Gamma(shape) for each value.
 
-    The density at 1 of the prior's own sum is not taken off.
+    Returns the log-evidence; the density at 1 of the prior's own sum is not taken off.
     """
     cells = cells_for(s)
-    if cells > 0 and len(f) <= _MIXTURE_LATTICE:
+    if shape == 1.0 and cells > 0 and len(f) <= _MIXTURE_LATTICE:
         logs = np.empty((1, cells + 1))
         _mixture_mass(rates, weights, cells, logs[0])
         return on_lattice(f, s, logs, mean, variance)
-    height, _ = saddlepoint(f, s, np.ones(len(f)), rates, weights, 0.0, tables, mean, variance)
+    height, _ = saddlepoint(f, s, np.full(len(f), shape), rates, weights, 0.0, tables, mean, variance)
     return height
 
 
@@ -335,11 +335,14 @@ def spread_apart(variances: Array) -> Array:
 
 
 @njit(cache=True)
-def parts(f: Array, s: Array, rates: Array, tables: tuple[Array, Array]) -> Array:
-    """Return the log-integral of every value's factor with e^(-rate x) for a prior, (values, rates)."""
+def parts(f: Array, s: Array, rates: Array, shape: float, tables: tuple[Array, Array]) -> Array:
+    """Return the log-integral of every value's factor, (values, rates).
+
+    The prior is x^(shape-1) e^(-rate x) / Gamma(shape).
+    """
     logs, cell = np.empty((len(f), len(rates))), np.empty(5)
     for i in range(len(f)):
         for j in range(len(rates)):
-            cumulants(1.0, f[i] / s[i] - rates[j] * s[i], tables[0], tables[1], cell)
-            logs[i, j] = cell[0] + math.log(s[i]) - 0.5 * (f[i] / s[i]) ** 2
+            cumulants(shape, f[i] / s[i] - rates[j] * s[i], tables[0], tables[1], cell)
+            logs[i, j] = cell[0] + shape * math.log(s[i]) - 0.5 * (f[i] / s[i]) ** 2
     return logs

@@ -27,7 +27,7 @@ from sidelight.estimation.estimators import (
 from sidelight.estimation.guessing import Guessing, beside_guess
 from sidelight.estimation.outlook import known_frequencies
 from sidelight.estimation.simulated import Frequencies
-from sidelight.estimation.unbiased import ABOUT, About, Mean, means, unbiased
+from sidelight.estimation.unbiased import ABOUT, About, Mean, Unbiased, means, unbiased
 from sidelight.estimation.usefulness import WITHIN
 from sidelight.foundation.arrays import Array, to_simplex
 from sidelight.foundation.errors import InputError, check_choice, check_number
@@ -259,11 +259,7 @@ def estimate(
     chosen = chosen_by(estimator, estimates, parts, given, known)
     frequencies = chosen.frequencies
     deviations = NormalDist().inv_cdf(0.5 + level / 2)
-    lower, upper = {}, {}
-    for name, item in estimates.items():
-        low, high = item.interval(deviations)
-        stated = np.clip(frequencies[name], 0, 1)  # an interval must hold what is stated beside it
-        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
+    lower, upper = _intervals(estimates, frequencies, deviations)
     variances = {name: item.variance(to_simplex(item.estimate)) for name, item in estimates.items()}
     errors = {name: np.sqrt(spread) for name, spread in variances.items()}
     expected = partial(expected_errors, estimator, parts, about, chosen, variances)
@@ -276,6 +272,18 @@ def estimate(
         max(part.protocol.delta for part in parts), means(parts, estimates, deviations, about),
         {name: item.estimate for name, item in estimates.items()}, prior,
     )  # fmt: skip
+
+
+def _intervals(
+    estimates: Mapping[str, Unbiased], frequencies: Frequencies, deviations: float
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Return the lower and upper ends of intervals, which hold what is stated beside them."""
+    lower, upper = {}, {}
+    for name, item in estimates.items():
+        low, high = item.interval(deviations)
+        stated = np.clip(frequencies[name], 0, 1)
+        lower[name], upper[name] = np.minimum(low, stated), np.maximum(high, stated)
+    return lower, upper
 
 
 def _known(schema: Schema, prior: Frequencies) -> Frequencies:

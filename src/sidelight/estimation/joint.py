@@ -82,19 +82,19 @@ def likeliest_numbers(parts: Sequence[RecordSums]) -> dict[str, Array]:
     return {name: frequencies for (name, _, _), frequencies in zip(given, likeliest, strict=True)}
 
 
-def likeliest_each(given: Sequence[tuple[BinnedNumbers, Whole]]) -> list[Array]:
+def likeliest_each(given: Sequence[tuple[BinnedNumbers, Array | Whole]]) -> list[Array]:
     """Return `likeliest` of mechanisms and counts; those of one mechanism, alike in shape, at once."""
     alike: dict[BinnedNumbers, list[int]] = {}
     for place, (mechanism, _) in enumerate(given):
         alike.setdefault(mechanism, []).append(place)
     frequencies: dict[int, Array] = {}
     for mechanism, places in alike.items():
-        together = likeliest(mechanism, np.stack([given[place][1] for place in places]))
+        together = likeliest(mechanism, np.stack([given[place][1].astype(np.float64) for place in places]))
         frequencies |= dict(zip(places, together, strict=True))
     return [frequencies[place] for place in range(len(given))]
 
 
-def likeliest(mechanism: BinnedNumbers, counts: Whole) -> Array:
+def likeliest(mechanism: BinnedNumbers, counts: Array | Whole) -> Array:
     """Return the likeliest frequencies given counts of noisy numbers and a prior, many collections at once.
 
     The prior is Dirichlet's with 1.1 for each value. Without it wide noise puts everything on a few values.

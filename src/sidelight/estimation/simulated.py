@@ -17,7 +17,7 @@ from sidelight.estimation.bayes import Noisy
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.shrinkage import Method, shared_domains
 from sidelight.estimation.stand_ins import StandIns
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Whole
 from sidelight.mechanisms.binned_numbers import BinnedNumbers
 from sidelight.protocols.protocol import Protocol
 from sidelight.schema import Schema
@@ -31,6 +31,7 @@ _POSTERIOR_WORK = 1_200
 _SEED = 20_250_101
 _LIKELIEST_DRAWS = 24
 _LIKELIEST_WORK = 100_000
+_FEW_REPORTS = 30.0
 
 
 class Part(NamedTuple):
@@ -167,21 +168,41 @@ def likeliest_errors(
     their own frequencies. By attribute, `numbers` say what makes the numbers, and how many there are.
     Frequencies that are not known have shape (draws, values): one draw of them for each simulation.
     """
-    rng = np.random.default_rng(_SEED)
     truths, counts = [], []
-    for name, (mechanism, reports) in numbers.items():
+    for place, (name, (mechanism, reports)) in enumerate(numbers.items()):
+        rng = np.random.default_rng([_SEED, place])
         draws = min(max(_LIKELIEST_WORK // mechanism.law.size, _LEAST_DRAWS), _LIKELIEST_DRAWS)
         share = _drawn(frequencies[name] / frequencies[name].sum(axis=-1, keepdims=True), draws)
         asked = rng.multinomial(reports, share)
-        law = mechanism.law / mechanism.law.sum(axis=1, keepdims=True)
-        counts.append((mechanism, rng.multinomial(asked, law).sum(axis=1)))
         if math.isinf(people):
             truths.append(share)
         else:
             rest = rng.multinomial(max(int(people) - reports, 0), share)
             truths.append((asked + rest) / (asked + rest).sum(axis=1, keepdims=True))
+        counts.append((mechanism, _cell_counts(asked, mechanism.law, rng)))
     errors = (one - truth for one, truth in zip(likeliest_each(counts), truths, strict=True))
     return dict(zip(numbers, errors, strict=True))
+
+
+def _cell_counts(asked: Whole, law: Array, rng: np.random.Generator) -> Array:
+    """Return about how many reports lie in each cell, (draws, cells), of so many people of each value.
+
+    Normal noise has the covariance of multinomial counts; small counts are Poisson quantiles of it. Normal
+    draws stay what they are where a budget changes a little, which drawn counts do not: so the errors of two
+    budgets can be compared.
+    """
+    from scipy.special import ndtr, pdtrik
+
+    exact = law / law.sum(axis=1, keepdims=True)
+    each = asked[:, :, None] * exact
+    noise = np.sqrt(each) * rng.normal(size=each.shape)
+    noise -= noise.sum(axis=2, keepdims=True) * exact
+    expected, off = each.sum(axis=1), noise.sum(axis=1)
+    few = (expected > 0) & (expected < _FEW_REPORTS)
+    counts = np.maximum(expected + off, 0.0)
+    rare = expected[few]
+    counts[few] = np.maximum(np.ceil(pdtrik(ndtr(off[few] / np.sqrt(rare)), rare)), 0.0)
+    return np.asarray(counts)
 
 
 def _drawn(frequencies: Array, draws: int) -> Array:

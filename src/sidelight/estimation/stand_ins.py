@@ -12,7 +12,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -28,9 +27,13 @@ _LEAST_UNEVEN = 0.02
 
 @dataclass(frozen=True, eq=False)
 class StandIns:
-    """Which attributes are simulated, and for whom: by attribute the one that stands in for it."""
+    """Which attributes are simulated, and for whom: by attribute the one that stands in for it.
+
+    `sharing` says how many attributes have the same values, by these.
+    """
 
     schema: Schema
+    sharing: Counter[tuple[str, ...]]
     chosen: Mapping[str, str]
     frequencies: Mapping[str, Array]
     remainders: Mapping[str, float]
@@ -38,11 +41,12 @@ class StandIns:
     @classmethod
     def of(cls, schema: Schema, frequencies: Mapping[str, Array], variances: Mapping[str, Array]) -> StandIns:
         """Choose those to simulate; frequencies that are not known have shape (draws, values)."""
+        sharing = Counter(attribute.values for attribute in schema)
         if sum(schema.sizes) <= MOST_VALUES:
-            return cls(schema, {name: name for name in schema.names}, frequencies, {})
+            return cls(schema, sharing, {name: name for name in schema.names}, frequencies, {})
         remainders = {name: _remainder(frequencies[name], variances[name]) for name in schema.names}
         chosen: dict[str, str] = {}
-        left, classes = MOST_VALUES, _classes(schema, frequencies, variances)
+        left, classes = MOST_VALUES, _classes(schema, sharing, frequencies, variances)
         for place, names in enumerate(classes):
             largest = max(schema[name].size for name in names)
             # What the small ones leave goes to the large.
@@ -51,17 +55,12 @@ class StandIns:
             runs = [names[start : start + length] for start in range(0, len(names), length)]
             left = max(left - sum(schema[run[len(run) // 2]].size for run in runs), 0)
             chosen |= {name: run[len(run) // 2] for run in runs for name in run}
-        for sharing in shared_domains(schema):
-            if len(sharing) > 1 and sum(chosen[name] == name for name in sharing) == 1:
+        for mates in shared_domains(schema):
+            if len(mates) > 1 and sum(chosen[name] == name for name in mates) == 1:
                 # One alone would not show what those that share their values learn of each other.
-                mate = next(name for name in sharing if chosen[name] != name)
+                mate = next(name for name in mates if chosen[name] != name)
                 chosen[mate] = mate
-        return cls(schema, chosen, frequencies, remainders)
-
-    @cached_property
-    def sharing(self) -> Counter[tuple[str, ...]]:
-        """How many attributes have the same values, by these."""
-        return Counter(attribute.values for attribute in self.schema)
+        return cls(schema, sharing, chosen, frequencies, remainders)
 
     @property
     def simulated(self) -> list[str]:
@@ -89,10 +88,10 @@ class StandIns:
 
 
 def _classes(
-    schema: Schema, frequencies: Mapping[str, Array], variances: Mapping[str, Array]
-) -> list[list[str]]:
+    schema: Schema, shared: Counter[tuple[str, ...]], frequencies: Mapping[str, Array],
+    variances: Mapping[str, Array],
+) -> list[list[str]]:  # fmt: skip
     """Return the attributes by size, the smallest first, each class in the order of how its members err."""
-    shared = Counter(attribute.values for attribute in schema)
     places = {values: place for place, values in enumerate(shared)}
     classes: defaultdict[int, list[tuple[float, ...]]] = defaultdict(list)
     for number, item in enumerate(schema):

@@ -107,9 +107,9 @@ def _of_one_size(items: Sequence[Noisy]) -> list[Averaged]:
     results = [Averaged(*rows) for rows in zip(means, spreads, evidence, strict=True)]
     if prior_weights(size)[FITTED] > 0:
         for item, found in zip(items, results, strict=True):
-            rates, weights = fitted(item)
-            norm = log_density_of_one(size, rates, weights) + CHARGE
-            likely = under_mixture(item, rates, weights, found.means[FITTED], found.spreads[FITTED])
+            shape, rates, weights = fitted(item)
+            norm = log_density_of_one(size, rates, weights, shape) + CHARGE
+            likely = under_mixture(item, rates, weights, found.means[FITTED], found.spreads[FITTED], shape)
             found.evidence[FITTED] = likely - norm
     return results
 

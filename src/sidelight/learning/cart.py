@@ -67,6 +67,13 @@ def private_tree(
         if not isinstance(made.model, DecisionTree):
             raise InputError("one tree was asked for.")
         return TreeFit(made.model, None, made.statement, made.spent)
+    return _tree_of_rounds(rows, settings, tree, seed)
+
+
+def _tree_of_rounds(
+    rows: LabelledRows, settings: LabelSettings, tree: TreeSettings, seed: int | None
+) -> TreeFit:
+    """Simulate one round of questions for every level of the tree."""
     if settings.epsilon != tree.epsilon or settings.protocol != tree.protocol:
         raise InputError("the tree's settings must have the epsilon and the protocol of the collection.")
     settled = settle_omegas(rows, settings, seed=derive_seed(seed, "omega"))
