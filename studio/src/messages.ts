@@ -1,4 +1,4 @@
-// Made from src/sidelight/studio/messages.py by `python -m sidelight.studio.typescript`; do not edit.
+// Made from src/sidelight/studio/messages by `python -m sidelight.studio.typescript`; do not edit.
 // An infinite figure is the string "infinity".
 
 /** Add a plan: a copy of another one, or one as at the start. */

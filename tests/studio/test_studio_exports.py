@@ -15,6 +15,7 @@ from sidelight.foundation.errors import InputError
 from sidelight.project.bench import Bench
 from sidelight.project.file import Project
 from sidelight.studio import messages as said
+from sidelight.studio.document import Draft
 from sidelight.studio.exports import EXPORTS, exported
 from sidelight.studio.history import read_state
 from sidelight.studio.opened import Place, open_table
@@ -202,11 +203,45 @@ def test_a_project_with_a_plan_opens_as_it_was(session: Session, tmp_path: Path)
     }
     path = tmp_path / "people.plan.toml"
     plan = sl.Plan.read(path)
-    for other in ({"times": 3}, {"mechanism": "blh"}):  # what is sent three times says more than once
+    # what is sent three times says more than once
+    for other, said_so in (({"times": 3}, "3 reports a person"), ({"mechanism": "blh"}, "the mechanism blh")):
         first = replace(plan.releases[0], **other)
         replace(plan, releases=(first, *plan.releases[1:])).write(path)
-        with pytest.raises(InputError, match="in a way that the studio does not offer"):
+        with pytest.raises(InputError, match=f"in a way that the studio does not offer .{said_so}"):
             choices_of(project, opened)
+
+
+def test_a_plan_that_says_what_it_withholds_opens(session: Session, tmp_path: Path) -> None:
+    export_all(session, tmp_path, "project", "schema", "plan")
+    project, path = Project.read(tmp_path / "people.project.toml"), tmp_path / "people.plan.toml"
+    opened = open_table(Place(project.source, project.reading), {})
+    plan = sl.Plan.read(path)
+    silent = [replace(item, mechanism="withheld", epsilon=None) for item in plan.releases]
+    replace(plan, releases=(silent[0], *plan.releases[1:])).write(path)
+    choices = choices_of(project, opened)
+    assert choices[silent[0].name].withheld
+    draft = Draft(id="given", name="given", choices=choices)
+    assert opened.plan(session.document, draft).releases == plan.releases[1:]
+    replace(plan, releases=tuple(silent)).write(path)
+    with pytest.raises(InputError, match="withholds every attribute"):
+        choices_of(project, opened)
+
+
+def test_a_project_with_what_the_studio_does_not_offer_is_refused(session: Session, tmp_path: Path) -> None:
+    export_all(session, tmp_path, "project", "schema", "plan")
+    project = Project.read(tmp_path / "people.project.toml")
+    opened = open_table(Place(project.source, project.reading), {})
+    for given, words in (
+        (
+            {"mechanisms": {"sex": "blh"}},
+            "releases 'sex' in a way that .* not offer .the mechanism blh; it offers grr",
+        ),
+        ({"mechanism": "gr"}, "the mechanism gr; it offers grr"),
+        ({"mechanism": "withheld"}, "withholds every attribute"),
+    ):
+        release = project.release.model_copy(update={"plan": None, "mechanisms": {}} | given)
+        with pytest.raises(InputError, match=words):
+            choices_of(replace(project, release=release), opened)
 
 
 @pytest.mark.parametrize("decider", [None, "guess"])

@@ -30,6 +30,8 @@ MENU: dict[str, tuple[str, str]] = {
     "identity": ("As it is", "The true value, without any noise."),
 }
 """The mechanisms that the page offers, each with its name and when to choose it."""
+WITHHELD = "withheld"
+"""What plans call an attribute that is not released at all; here it is a state of its own."""
 
 
 class Choice(Strict):

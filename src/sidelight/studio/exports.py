@@ -23,7 +23,7 @@ from sidelight.project.file import PROJECT_VERSION
 from sidelight.report import write_report
 from sidelight.sources import Dictionary, column_names
 from sidelight.sources.dictionary import Column
-from sidelight.studio.document import Document, Draft
+from sidelight.studio.document import WITHHELD, Document, Draft
 from sidelight.studio.final import SEED, sampling_of
 from sidelight.studio.history import History, state_text
 from sidelight.studio.opened import Opened
@@ -151,7 +151,7 @@ def _released(asked: Snapshot) -> dict[str, Any]:
     if asked.opened.coarsenings(draft):
         return {"plan": f"{asked.stem}.plan.toml"}
     budgets = {item.name: item.epsilon for item in asked.plan.releases if item.epsilon is not None}
-    mechanisms = {name: "withheld" if draft.of(name).withheld else draft.of(name).mechanism for name in names}
+    mechanisms = {name: WITHHELD if draft.of(name).withheld else draft.of(name).mechanism for name in names}
     return {"mechanisms": mechanisms, "budgets": budgets}
 
 

@@ -7,8 +7,9 @@ audited on the command line with the same seed, shows the same digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,6 +18,7 @@ from sidelight.auditing.stories import Story, told_adversaries
 from sidelight.auditing.verdict import AdversaryName
 from sidelight.belief import Belief
 from sidelight.foundation.progress import track
+from sidelight.foundation.threads import one_thread
 from sidelight.leakage import leakage_at
 from sidelight.leakage.totals.at_delta import BETA, Question, usual_draws
 from sidelight.plan import Plan
@@ -37,6 +39,8 @@ _LARGEST_PREPARED = 2_000_000
 _MOST_CODINGS = 8
 """So many ways to code the table are kept: those of plans side by side, and of some before them."""
 _STEP = 0.2
+_AT_ONCE = 2
+"""So many figures at delta are drawn at once: each leaves a processor idle between its compiled loops."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Refined:
     pending: tuple[str, ...] = ()
     is_rough: bool = False
     """Whether figures at delta come from a few draws, to be followed by more."""
+    is_decided: bool = False
+    """Whether these are the last of the figures that decide."""
 
 
 @dataclass(eq=False)
@@ -107,12 +113,18 @@ class Refiner:
             found |= {item.secret: item for item in made}
             rest = () if len(found) == len(names) else ("leakage of all reports together",)
             yield Refined(made, pending=(*rest, *drawn, *people))
-        yield Refined(worth=tuple(self._worth(plan, belief, document)), pending=drawn)
         if delta is None:
             self._told_of.clear()
-        else:
-            yield from self._told(plan, known, found, delta, decider)
-            yield Refined()
+            yield Refined(worth=tuple(self._worth(plan, belief, document)))
+            return
+        stories = self._told(plan, known, found, delta, decider)
+        for told_part in stories:  # what decides comes first, then what else is awaited
+            yield replace(told_part, pending=(*drawn, *people))
+            if told_part.is_decided:
+                yield Refined(worth=tuple(self._worth(plan, belief, document)), pending=drawn)
+                break
+        yield from stories
+        yield Refined()
 
     def prepare(self) -> None:
         """Begin to learn what someone knows who knows the population, before anybody waits for it."""
@@ -154,15 +166,18 @@ class Refiner:
         if len(who) > 1:
             self.forget(known)
             known.fit(self.fitter)
-        for name in sorted(who, key=lambda name: name != decider):
-            for item in track(order, f"figures at delta of who knows the {name}"):
-                knows = known.population() if name == "population" and len(who) > 1 else belief
-                story = told(knows, name, plan, item.secret, delta, draws)
-                both = (*found[item.secret].stories, story)
-                full = replace(item, stories=tuple(sorted(both, key=lambda each: who.index(each.adversary))))
-                found[item.secret] = full
-                self._told_of.add(item.secret)
-                yield Refined((full,), pending=pending)
+
+        def tell(name: AdversaryName, item: SecretAudit) -> Story:
+            knows = known.population() if name == "population" and len(who) > 1 else belief
+            return told(knows, name, plan, item.secret, delta, draws)
+
+        wanted = [(name, item) for name in sorted(who, key=lambda name: name != decider) for item in order]
+        for count, ((_, item), story) in enumerate(_side_by_side(tell, wanted), 1):
+            both = (*found[item.secret].stories, story)
+            full = replace(item, stories=tuple(sorted(both, key=lambda each: who.index(each.adversary))))
+            found[item.secret] = full
+            self._told_of.add(item.secret)
+            yield Refined((full,), pending=pending, is_decided=count == len(order))
 
     def _worth(self, plan: Plan, belief: Belief, document: Document) -> Iterator[Worth]:
         settings = document.settings
@@ -170,6 +185,24 @@ class Refiner:
             use, variance = estimated(release, settings.people, self.opened.shares, belief)
             needed = precise_people(release, settings.precision, belief.prior(release.name))
             yield Worth(release.name, use, variance, needed)
+
+
+def _side_by_side(
+    tell: Callable[[AdversaryName, SecretAudit], Story], wanted: Sequence[tuple[AdversaryName, SecretAudit]]
+) -> Iterator[tuple[tuple[AdversaryName, SecretAudit], Story]]:
+    """Yield the stories in their order; some are told at once, as compiled loops leave room beside them."""
+    # one thread a product throughout: whoever is done first would else give threads back to the others
+    with one_thread(), ThreadPoolExecutor(_AT_ONCE, "story") as pool:
+        # each in a context of its own, in which the work is stopped too once nobody wants it any more
+        begun = [pool.submit(copy_context().run, partial(tell, *each)) for each in wanted]
+        try:
+            for each, story in zip(track(wanted, "figures at delta"), begun, strict=True):
+                for _ in track(iter(story.done, True), f"what who knows the {each[0]} learns"):
+                    wait([story], timeout=_STEP)
+                yield each, story.result()
+        finally:
+            for story in begun:
+                story.cancel()
 
 
 def draws_at(belief: Belief, plan: Plan, secrets: Iterable[str], delta: float) -> int | None:

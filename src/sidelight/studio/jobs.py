@@ -11,11 +11,10 @@ from sidelight.auditing import audit
 from sidelight.calibration import calibrate
 from sidelight.estimation import estimate
 from sidelight.foundation.errors import InputError
-from sidelight.foundation.numbers import points
 from sidelight.plan import Plan
 from sidelight.remedying import Remedy, remedies
 from sidelight.studio import messages as said
-from sidelight.studio.document import Choice, Document
+from sidelight.studio.document import WITHHELD, Choice, Document
 from sidelight.studio.figures import real
 from sidelight.studio.final import SEED, sampling_of
 from sidelight.studio.opened import Opened
@@ -115,10 +114,7 @@ def _collected(opened: Opened, plan: Plan, order: said.SimulateCollection, work:
     squares = [(row.truth - row.estimate) ** 2 for row in rows]
     error = math.sqrt(sum(squares) / len(squares))
     inside = sum(row.lower <= row.truth <= row.upper for row in rows)
-    words = [
-        f"From {table.rows} simulated reports every frequency is off by {points(error)} on average.",
-        f"{inside} of {len(rows)} intervals hold the truth; {100 * estimates.confidence:g} % should.",
-    ]
+    words = [f"{inside} of {len(rows)} intervals hold the truth; {100 * estimates.confidence:g} % should."]
     result = said.Collected(
         work=work, plan=order.plan, revision=revision, people=table.rows, rows=rows[:_MOST_ROWS],
         unlisted=max(len(rows) - _MOST_ROWS, 0), error=real(error), words=words,
@@ -146,9 +142,9 @@ def _attacked(opened: Opened, plan: Plan, order: said.SimulateAttack, work: str,
 
 
 def choices_of(opened: Opened, plan: Plan) -> dict[str, Choice]:
-    """Return the choices that a plan is made of; what it does not release is withheld."""
+    """Return the choices that a plan is made of; what it does not name is withheld, as what it withholds."""
     choices = {name: Choice(withheld=True) for name in opened.schema.names}
-    for release in plan.releases:
+    for release in (item for item in plan.releases if item.mechanism != WITHHELD):
         size = release.attribute.size
         coarse = None if size == opened.schema[release.name].size else size
         budget = 1.0 if release.epsilon is None else release.epsilon

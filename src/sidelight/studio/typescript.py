@@ -10,7 +10,7 @@ from sidelight.foundation.files import write_text
 from sidelight.studio.messages import Everything
 
 _HEAD = """\
-// Made from src/sidelight/studio/messages.py by `python -m sidelight.studio.typescript`; do not edit.
+// Made from src/sidelight/studio/messages by `python -m sidelight.studio.typescript`; do not edit.
 // An infinite figure is the string "infinity".
 """
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}

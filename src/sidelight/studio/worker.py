@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context, resource_tracker
@@ -25,7 +26,7 @@ from pydantic import TypeAdapter
 
 from sidelight.foundation.errors import SidelightError
 from sidelight.foundation.progress import Description, tracking
-from sidelight.foundation.threads import one_thread
+from sidelight.foundation.threads import keep_one_thread
 from sidelight.studio import messages as said
 from sidelight.studio.document import Document
 from sidelight.studio.final import Refined, Refiner
@@ -171,7 +172,7 @@ def serve_jobs(pipe: Connection, place: Place) -> None:
                 waiting.put(job)
 
     threading.Thread(target=listen, daemon=True).start()
-    one_thread()  # for good: populations are fitted beside draws, and the number of threads decides digits
+    keep_one_thread()  # populations are fitted beside draws, and the number of threads decides digits
     desk = Desk(place)
     while True:
         job = waiting.get()
@@ -195,6 +196,7 @@ class Desk:
 
     def work(self, job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool]) -> None:
         """Do a job and tell what comes of it; an error is told too."""
+        tell = _one_at_a_time(tell)
         try:
             with tracking(_tracker(job, tell, wanted)):
                 for told in self._told(job):
@@ -231,18 +233,32 @@ class Desk:
         return self._refiner
 
 
+def _one_at_a_time(tell: Callable[[Told], None]) -> Callable[[Told], None]:
+    """Return what lets one thread tell at a time: a pipe would mix up what several write at once."""
+    lock = threading.Lock()
+
+    def told(item: Told) -> None:
+        with lock:
+            tell(item)
+
+    return told
+
+
 def _tracker(job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool]) -> Any:
-    """Return a tracker that tells the progress of the outermost loop, and stops what is no longer wanted."""
-    depth, said_at = [0], [0.0]
+    """Return a tracker that tells the progress of the outermost loop, and stops what is no longer wanted.
+
+    How deep a loop is belongs to its context: threads that work at once count for themselves.
+    """
+    depth, said_at = ContextVar("depth", default=0), [0.0]
 
     def tracker(items: Iterable[Any], description: Description, total: int | None) -> Iterator[Any]:
-        depth[0] += 1
+        depth.set(depth.get() + 1)
         begun = time.monotonic()
         try:
             for count, item in enumerate(items):
                 if not wanted():
                     raise CancelledError
-                if depth[0] == 1 and time.monotonic() - said_at[0] > _EVERY:
+                if depth.get() == 1 and time.monotonic() - said_at[0] > _EVERY:
                     said_at[0] = time.monotonic()
                     text = description if isinstance(description, str) else description()
                     tell(
@@ -257,7 +273,7 @@ def _tracker(job: Job, tell: Callable[[Told], None], wanted: Callable[[], bool])
                     )
                 yield item
         finally:
-            depth[0] -= 1
+            depth.set(depth.get() - 1)
 
     return tracker
 
