@@ -16,6 +16,7 @@ from sidelight.studies.register import find_study
 from sidelight.studies.study import missing_tables
 
 
+@pytest.mark.deep
 def test_the_quick_study_shows_the_control_in_every_figure(data: Path) -> None:
     pytest.importorskip("torch", reason="networks need the extra neural")
     if missing_tables(("nyse_fundamentals",)):

@@ -149,7 +149,7 @@ def test_a_counter_example_has_a_line_of_its_own(tmp_path: Path) -> None:
 def test_a_study_that_fails_takes_no_other_with_it(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "cardio.parquet").write_bytes(b"no table")
     monkeypatch.setenv("SIDELIGHT_DATA", str(tmp_path))
-    found = run(tmp_path / "store", "cpl-fig4c", "pdp-fig2", workers=2)
+    found = run(tmp_path / "store", "cpl-fig4c", "pdp-fig2")  # short ones, which share a process at first
     assert sorted(found) == [("cpl-fig4c", "failed"), ("pdp-fig2", "computed")]
     shown = CliRunner().invoke(
         app, ["study", "run", "cpl-fig4c", "--quick", "--store", str(tmp_path / "store")]

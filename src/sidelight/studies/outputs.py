@@ -53,6 +53,7 @@ def save(study: Study, result: StudyResult, folder: Path, *, quick: bool, second
             figure = drawing.build()
         for kind in _KINDS:
             save_figure(figure, folder / f"{drawing.name}.{kind}")
+            figure.set_layout_engine("none")  # to find room takes longer than to draw; the next file keeps it
     figures = tuple((drawing.name, drawing.title) for drawing in result.drawings)
     said, ours = ({name: _known(each) for name, each in of.items()} for of in (study.published, result.ours))
     words = (result.verdict.reason, result.verdict.counter_example)

@@ -1,7 +1,8 @@
 """Run studies: finished ones are taken from the cache, the rest computed, several processes at a time.
 
-`python -m sidelight.studies.runner STORE STUDY [--quick]` computes the work behind a study. That is what each
-process does: one that is killed takes no other with it, and what has ended is kept.
+`python -m sidelight.studies.runner STORE STUDY... [--quick]` computes the works behind studies. That is what
+each process does: one that is killed takes no other with it, and what has ended is kept. Short works share a
+process, since to start one takes longer than most of them; if it fails, each has one of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from sidelight.studies.register import find_study, sharing
 from sidelight.studies.study import Study, Work
 
 _POLL = 0.05
+_SHORT = 0.1
+"""So many minutes are few enough to share a process."""
 _WATCH = 0.5
 _SET = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR")}
 _SET["PYTHONSAFEPATH"] = "1"
@@ -113,18 +116,22 @@ def _outcomes(
 
 
 def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[Work, _Failure | None]]:
-    """Compute works in processes of their own, so many at a time, each on one thread of linear algebra."""
-    waiting = list(works)
-    running: dict[Work, tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
+    """Compute works in processes, so many at a time, each on one thread of linear algebra."""
+    waiting = _batches(works, settings.workers)
+    running: dict[tuple[Work, ...], tuple[subprocess.Popen[bytes], IO[bytes]]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < settings.workers:
-                work = waiting.pop(0)
-                running[work] = _start(work, settings)
-            for work, (process, words) in list(running.items()):
+                batch = waiting.pop(0)
+                running[batch] = _start(batch, settings)
+            for batch, (process, words) in list(running.items()):
                 if process.poll() is not None:
-                    del running[work]
-                    yield work, _last_words(process, words)
+                    del running[batch]
+                    failure = _last_words(process, words)
+                    if failure and len(batch) > 1:
+                        waiting += [(work,) for work in batch]
+                    else:
+                        yield from ((work, failure) for work in batch)
             time.sleep(_POLL)
     finally:
         for process, words in running.values():
@@ -133,10 +140,17 @@ def _in_processes(works: Sequence[Work], settings: Settings) -> Iterator[tuple[W
             words.close()
 
 
-def _start(work: Work, settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _batches(works: Sequence[Work], count: int) -> list[tuple[Work, ...]]:
+    """Return what each process computes: a work, or last, dealt out to so many of them, the short ones."""
+    short = [work for work in works if work.minutes <= _SHORT]
+    shared = [tuple(short[place::count]) for place in range(min(count, len(short)))]
+    return [*((work,) for work in works if work.minutes > _SHORT), *shared]
+
+
+def _start(batch: Sequence[Work], settings: Settings) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     words = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process has ended
-    name = sharing(work)[0].name
-    command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), name]
+    names = [sharing(work)[0].name for work in batch]
+    command = [sys.executable, "-P", "-m", "sidelight.studies.runner", str(settings.store), *names]
     command += ["--quick"] if settings.quick else []
     process = subprocess.Popen(  # noqa: S603 - our own module, arguments of our own
         command, env=os.environ | _SET, process_group=0, stdin=subprocess.DEVNULL, stdout=words, stderr=words
@@ -168,13 +182,14 @@ def _last_words(process: subprocess.Popen[bytes], words: IO[bytes]) -> _Failure 
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compute the work behind the study that the command line names."""
+    """Compute the works behind the studies that the command line names."""
     names = [argument for argument in arguments if argument != "--quick"]
-    if len(names) != 2:
-        raise InputError("name the folder to keep results in and a study: STORE STUDY [--quick].")
+    if len(names) < 2:
+        raise InputError("name the folder to keep results in and a study: STORE STUDY... [--quick].")
     if os.getpgrp() == os.getpid():
         threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    compute(find_study(names[1]).work, Path(names[0]), quick="--quick" in arguments)
+    for name in names[1:]:
+        compute(find_study(name).work, Path(names[0]), quick="--quick" in arguments)
     return 0
 
 
