@@ -97,7 +97,7 @@ def show(
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     set_theme(browser, theme)
     browser.get(page if isinstance(page, str) else page.as_uri())
-    WebDriverWait(browser, AT_MOST).until(lambda driver: driver.execute_script(drawn))
+    WebDriverWait(browser, AT_MOST, poll_frequency=0.05).until(lambda driver: driver.execute_script(drawn))
     return browser
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from sidelight.sources.session import need_java
 
-MASTERS = {"spark": "local[2,4]", "cluster": "local-cluster[2,1,1024]", "connect": "local[2,4]"}
+MASTERS = {"spark": "local[2,2]", "cluster": "local-cluster[2,1,1024]", "connect": "local[2,2]"}
+"""Where each runs: two threads, and what fails is tried once more."""
 _ROOT = Path(__file__).resolve().parents[1]
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -25,6 +26,11 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
+}
+# A session of a quick run lives for a minute and asks everything once: to compile its queries takes longer.
+_BRIEF = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
@@ -45,12 +51,13 @@ def start(kind: str) -> Any:
 
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     os.environ["PYTHONPATH"] = _SETTINGS["spark.executorEnv.PYTHONPATH"]
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("sidelight tests")
     builder = builder.remote(MASTERS[kind]) if kind == "connect" else builder.master(MASTERS[kind])
     kept = ("spark.sql.",) if kind == "connect" else ("spark.",)  # Connect sets no others once it runs
-    for name, value in _SETTINGS.items():
+    for name, value in (_SETTINGS | ({} if kind == "cluster" else _BRIEF)).items():
         builder = builder.config(name, value) if name.startswith(kept) else builder
     return builder.getOrCreate()

@@ -6,6 +6,7 @@ Python examples in it are doctests and run with the others.
 from __future__ import annotations
 
 import doctest
+import fcntl
 import json
 import re
 import runpy
@@ -113,7 +114,15 @@ def half_of_it(belief, epsilon):
 """
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if told(page)], ids=lambda page: page.name)
+LONG = ("how-much.md",)
+"""Pages whose commands take half a minute, on a real table; others show the same commands."""
+
+
+def as_told(page: Path) -> object:
+    return pytest.param(page, marks=pytest.mark.deep if page.name in LONG else (), id=page.name)
+
+
+@pytest.mark.parametrize("page", [as_told(page) for page in PAGES if told(page)])
 def test_transcripts_come_out_as_shown(
     page: Path, tables: Path, tmp_path: Path, monkeypatch, capsys, request: pytest.FixtureRequest
 ) -> None:
@@ -217,9 +226,19 @@ def test_links_in_the_index_of_the_papers_lead_to_every_study() -> None:
 
 
 @pytest.fixture(scope="module", name="site")
-def site_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, in a folder apart from the project's own."""
-    folder = tmp_path_factory.mktemp("site")
+def site_fixture(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The built site, in a folder apart from the project's own; of several test processes, one builds it."""
+    temporary = tmp_path_factory.getbasetemp()
+    folder = (temporary if worker_id == "master" else temporary.parent) / "site"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            build(folder)
+    return folder / "site" / sl.__version__
+
+
+def build(folder: Path) -> None:
+    folder.mkdir()
     (folder / "src").symlink_to(ROOT / "src")
     for command in (
         [str(ROOT / "docs" / "site_pages.py"), "build/docs"],
@@ -228,7 +247,6 @@ def site_fixture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         built = subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True)
         assert built.returncode == 0, built.stdout + built.stderr
-    return folder / "site" / sl.__version__
 
 
 def test_the_site_names_its_version_and_keeps_others(site: Path, tmp_path: Path) -> None:
@@ -270,9 +288,18 @@ def opened(browser, address: str, page: str, size: tuple[int, int] = WIDE, theme
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")])
 @pytest.mark.parametrize(
-    "page", ["index", "tutorial", "concepts", "reference/python", "notebooks/mechanisms"]
+    ("page", "size", "theme"),
+    [
+        ("index", WIDE, "light"),
+        ("index", PHONE, "dark"),
+        ("tutorial", PHONE, "light"),
+        ("concepts", WIDE, "dark"),
+        ("reference/command-line", PHONE, "dark"),
+        ("notebooks/mechanisms", PHONE, "dark"),
+        pytest.param("reference/python", WIDE, "light", marks=pytest.mark.deep),
+        pytest.param("reference/python", PHONE, "dark", marks=pytest.mark.deep),
+    ],
 )
 def test_the_site_is_shown_without_any_request_elsewhere(browser, address, page, size, theme) -> None:
     opened(browser, address, page, size, theme)
