@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +23,7 @@ from sidelight.foundation.errors import invalid
 from sidelight.foundation.files import write_atomically
 from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.progress import track
+from sidelight.foundation.threads import processors
 from sidelight.schema import OTHER, Schema
 from sidelight.sources.codebook import Codebook
 from sidelight.sources.counter import Counter, CountingPlan, plan_counting
@@ -252,11 +251,6 @@ def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[p
         yield from source.arrow.select([places[name] for name in book.schema.names]).to_batches(rows)
     else:
         yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:
