@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,11 +47,6 @@ def start(kind: str) -> Any:
     """Return a session of a kind; the caller stops it."""
     need_spark()
     import pyspark
-
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    os.environ["PYTHONPATH"] = _SETTINGS["spark.executorEnv.PYTHONPATH"]
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("sidelight tests")
@@ -60,4 +54,13 @@ def start(kind: str) -> Any:
     kept = ("spark.sql.",) if kind == "connect" else ("spark.",)  # Connect sets no others once it runs
     for name, value in (_SETTINGS | ({} if kind == "cluster" else _BRIEF)).items():
         builder = builder.config(name, value) if name.startswith(kept) else builder
-    return builder.getOrCreate()
+    environment = {
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "PYTHONPATH": _SETTINGS["spark.executorEnv.PYTHONPATH"],
+    }
+    with pytest.MonkeyPatch.context() as patch:  # Java inherits it; tests that follow in this process do not
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        return builder.getOrCreate()

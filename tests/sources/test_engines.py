@@ -285,7 +285,9 @@ class TestSpark:
             pytest.skip("the session that is open is taken; once is enough")
         path = tmp_path / "people.csv"
         path.write_text('a,b\n"say ""no"", then go",1\n"back\\",2\n"say ""no"", then go",2\n')
+        before = dict(os.environ)
         table = sl.read(open_frame(str(path), master=None))
+        assert os.environ == before, "what Spark's workers are to inherit stays in this process"
         assert table.schema == sl.read(path).schema
         assert table.schema["a"].values == ("back\\", 'say "no", then go')
 

@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +65,6 @@ def open_session(master: str | None) -> Any:
     need_spark()
     if not (master or "").startswith(_REMOTE):
         need_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # else a worker takes modules from the folder we work in
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("sidelight")
@@ -74,13 +74,29 @@ def open_session(master: str | None) -> Any:
         builder = builder.config("spark.ui.showConsoleProgress", "false")
         builder = builder.master(master) if master else builder
     try:
-        with diverted_errors("spark"):
+        with diverted_errors("spark"), _environment_of_workers():
             return builder.getOrCreate()
     except Exception as error:
         reason = str(error).splitlines()[0]
         raise InputError(
             f"Spark does not start on {master or 'its configured master'}: {reason}; check the master."
         ) from error
+
+
+@contextmanager
+def _environment_of_workers() -> Iterator[None]:
+    """Set what Spark hands on to its Python workers, while it starts alone: this process goes on as it was.
+
+    Without PYTHONSAFEPATH a worker takes modules from the folder we work in.
+    """
+    ours = {"PYSPARK_PYTHON": sys.executable, "PYTHONSAFEPATH": "1"}
+    added = {name: value for name, value in ours.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
 
 
 def open_frame(path: str, master: str | None, encoding: str = "utf-8") -> Any:
