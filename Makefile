@@ -4,25 +4,34 @@ BIN := .venv/bin
 # Tests start hundreds of Pythons: what one of them has compiled, the others read, whatever a shell has set.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test suite studies test-deep lint bench docs dist constraints drawing client studio clean
+# What a target prints when it is done, instead of line by line between the tests.
+IN_ONE_PIECE = > build/$@.txt 2>&1; code=$$?; cat build/$@.txt; exit $$code
+
+.PHONY: demo test suite examples studies test-deep lint bench docs dist constraints drawing client studio clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
 
-# All at once, as each waits for something now and then. Where one of them failed, what lint and the studies say is
-# said again at the end: tests print a lot meanwhile, and studies that have finished are not computed again.
+# Two processes at first, one for a core. All else then at once, as each waits for something now and then. Where one
+# of them failed, how examples and studies ended is said again: the suite prints a lot meanwhile.
 test: .venv/dev
-	$(MAKE) --jobs=3 lint suite studies || { $(MAKE) --keep-going lint studies; exit 1; }
+	mkdir -p build
+	$(MAKE) --jobs=2 lint .venv/compiled
+	$(MAKE) --jobs=3 suite examples studies || { tail -n 40 build/examples.txt build/studies.txt; exit 1; }
 
 # Each worker begins with a third of the files in a row, so that what a file prepares is prepared once. There is
 # a worker more than most machines have cores to spare: tests wait for browsers, servers and killed processes.
 suite: .venv/dev
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not deep" --durations 20
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not deep" --durations 20 tests
 
-# In one piece, not line by line between the tests.
+# What docstrings and pages show, apart: a worker of the suite would collect all of it before its first test.
+examples: .venv/dev
+	mkdir -p build
+	$(BIN)/python -m pytest -m "not deep" --durations 20 src README.md docs $(IN_ONE_PIECE)
+
 studies: .venv/dev
 	mkdir -p build
-	$(BIN)/sidelight study run all --quick > build/studies.txt 2>&1; code=$$?; cat build/studies.txt; exit $$code
+	$(BIN)/sidelight study run all --quick $(IN_ONE_PIECE)
 
 test-deep: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m deep
@@ -76,6 +85,23 @@ clean:
 	$(BIN)/python -m pip install --quiet build
 	touch $@
 
+# Two at a time, since pip unpacks on one core; what neither of them installs comes after them. Nothing depends on
+# a package of the other here: torch, pandas and Spark come without what they need.
 .venv/dev: pyproject.toml | .venv/bin/python
+	$(MAKE) --jobs=2 .venv/large .venv/tools
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
 	touch .venv/core $@
+
+# Python compiles what it loads for the first time, and pytest every test: once, not in each worker.
+.venv/compiled: .venv/dev
+	$(BIN)/python -m pytest --collect-only -q > build/collected.txt 2>&1 || { cat build/collected.txt; exit 1; }
+	touch $@
+
+.venv/large: pyproject.toml | .venv/bin/python
+	DIST_EXTRA_CONFIG=$(CURDIR)/release/large.cfg $(BIN)/python -m pip install --quiet --no-compile --no-deps \
+	  $$($(BIN)/python release/requirements.py neural spark)
+	touch $@
+
+.venv/tools: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[excel,numeric,service,tools]"
+	touch $@

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import sidelight as sl
 from sidelight.attacks import Noise, Numbers, attack, fit_aware, fit_published, protect
 from sidelight.attacks.learners import MODELS, Schedule, build, choose_device
 
-torch = pytest.importorskip("torch", reason="networks need the extra neural")
+# Loaded by the tests themselves: every worker collects this file, one or two of them run it.
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="networks need the extra neural")
 SHORT = Schedule(epochs=3, device="cpu")
 
 
@@ -27,6 +29,8 @@ def numbers(rows: int = 600) -> Numbers:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_network_takes_rows_to_targets(model: str) -> None:
+    import torch
+
     network = build(model, features=5, targets=2, width=16)
     assert network.forward(torch.zeros(7, 5)).shape == (7, 2)
     dense = [part for part in network.layers.modules() if isinstance(part, torch.nn.Linear)]
@@ -35,6 +39,8 @@ def test_every_network_takes_rows_to_targets(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_seed_fixes_the_training_and_leaves_the_callers_randomness_alone(model: str) -> None:
+    import torch
+
     own, target = numbers(200).halves(seed=1)
     torch.manual_seed(3)
     expected = torch.rand(1)
@@ -83,6 +89,8 @@ def test_the_noise_aware_network_is_no_worse_than_the_published_one_where_there_
 
 
 def test_the_device_is_the_gpu_where_there_is_one(monkeypatch) -> None:
+    import torch
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (choose_device(None), choose_device("cpu")) == ("cuda", "cpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sidelight.leakage.totals.certificate import Draws
 from sidelight.leakage.totals.device import DeviceSampler
 from sidelight.mechanisms import create
 
-pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="devices need the extra neural")
 SIZES = (3, 2, 4)
 NAMES = ("secret", "a", "b")
 
@@ -83,7 +84,8 @@ def test_a_device_is_named_where_leakage_is_asked_for() -> None:
 
 
 def test_fewer_digits_than_the_stated_error_needs_are_refused() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     belief = Belief.from_counts(joint(1).astype(int), NAMES)
     torch.set_float32_matmul_precision("medium")
     try:

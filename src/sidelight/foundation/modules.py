@@ -96,6 +96,7 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
             return import_module(f"{package}.{name}")
         return getattr(import_module(home), name)
 
+    @cache  # who looks through all that a package has asks for the same names again and again
     def _hint(name: str) -> str:
         """Say which subpackage has the name, for whoever looks for it one level too high."""
         parts = [part for part, home in homes.items() if home == package]

@@ -132,7 +132,7 @@ def merged(parts: Sequence[AttackStudy]) -> AttackStudy:
 def run_table(table: StudyTable, settings: Sequence[Setting], quick: bool) -> AttackStudy:
     """Attack a table in several settings."""
     own, target = table.numbers.halves(seed=1)  # he learns from one half and attacks the other
-    short = Schedule(epochs=3) if quick else None
+    short = Schedule(epochs=2) if quick else None
     models = list(dict.fromkeys(model for setting in settings for model in setting.models))
     published = {model: fit_published(own, table.secrets, model, schedule=short) for model in models}
     rows: list[Row] = []
