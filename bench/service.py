@@ -247,7 +247,7 @@ def bare_app() -> Any:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from sidelight.service.uploads import UploadIn
+    from sidelight.service.json_uploads import UploadIn
 
     kind, place = os.environ["SIDELIGHT_BENCH_ROUTE"].split("|", 1)
     decoder, bare = msgspec.json.Decoder(UploadIn), _Bare(place)

@@ -14,10 +14,10 @@ import sidelight as sl
 from postgres import cluster_fixture
 from sidelight.protocols import TwoPhase, make_protocol
 from sidelight.protocols.protocol import Protocol
+from sidelight.service.batches import Batch, Submission, split
 from sidelight.service.collector import Collector, submission
 from sidelight.service.committing import Grouping
-from sidelight.service.seen import split
-from sidelight.service.store import Store, Submission
+from sidelight.service.store import Store
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task, Terms
 from sidelight.transport.wire import Wire
@@ -118,4 +118,4 @@ async def statuses(
 ) -> list[str]:
     """Upload reports, and return the answers' words."""
     digest = (await collector.asked(made.id, number)).round.digest
-    return [answer.status for answer in await collector.upload(made.id, number, digest, items)]
+    return [answer.status for answer in await collector.upload(made.id, number, digest, Batch.of(items))]

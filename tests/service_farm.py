@@ -26,9 +26,9 @@ from conftest import AT_MOST, usual_signals
 from service_cases import NOW, task
 from service_http import body
 from sidelight.service.app import SETTINGS, Settings
+from sidelight.service.batches import Submission
 from sidelight.service.collector import Collector
 from sidelight.service.rates import Limits
-from sidelight.service.store import Submission
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task
 

@@ -12,9 +12,10 @@ import httpx
 
 from service_cases import AT_ONCE
 from sidelight.service.app import make_app
+from sidelight.service.batches import Submission
 from sidelight.service.keys import hash_key
 from sidelight.service.rates import Limits
-from sidelight.service.store import Store, Submission
+from sidelight.service.store import Store
 from sidelight.service.stores import store_of
 from sidelight.service.task import Task
 

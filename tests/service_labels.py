@@ -18,12 +18,12 @@ from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
+from sidelight.service.batches import Submission
 from sidelight.service.collector import submission
 from sidelight.service.label_basis import Basis
 from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import Round
-from sidelight.service.store import Submission
 from sidelight.service.task import Pace, Task, Terms
 from sidelight.transport.wire import Wire
 

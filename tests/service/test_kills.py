@@ -19,7 +19,7 @@ from postgres import Cluster
 from service_cases import cluster_fixture, people, place_fixture, sent
 from service_farm import Farm, check_sums, prepared, send
 from service_http import path
-from sidelight.service.store import Submission
+from sidelight.service.batches import Submission
 
 __all__ = ["cluster_fixture", "place_fixture"]
 SENDERS, BATCH, LANES = 4, 4, 3

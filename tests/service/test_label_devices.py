@@ -22,6 +22,7 @@ from sidelight.ledger import Ledger, Limit
 from sidelight.ledger.ledger import first_line
 from sidelight.mechanisms.longitudinal import StoredMemory
 from sidelight.service.answering import record_codes
+from sidelight.service.batches import Batch
 from sidelight.service.canonical import canonical, digest_of
 from sidelight.service.collector import submission
 from sidelight.service.label_basis import Basis
@@ -267,12 +268,12 @@ def test_reports_of_another_round_or_label_touch_nothing(tmp_path: Path) -> None
         records = np.column_stack([rows.codes, rows.labels])
         items = packed(found.protocol.randomise(records, seed=1), 1)
         with pytest.raises(sl.InputError, match="reports were made for a round"):
-            await collector.upload(made.id, 1, foreign.digest, items)
+            await collector.upload(made.id, 1, foreign.digest, Batch.of(items))
         with pytest.raises(sl.InputError, match="is a draft"):
-            await collector.upload(made.id, 2, found.digest, items)
+            await collector.upload(made.id, 2, found.digest, Batch.of(items))
         # Part 3 of 3 parts, and sets that no selection makes.
         broken = [submission(item.id, bytes([1, 0xFF, 0xFF])) for item in items]
-        answers = await collector.upload(made.id, 1, found.digest, broken)
+        answers = await collector.upload(made.id, 1, found.digest, Batch.of(broken))
         assert {answer.status for answer in answers} == {"malformed"}
         assert await collector.people(made.id, 1) == 0
 

@@ -22,6 +22,7 @@ from sidelight.mechanisms import Reports
 from sidelight.protocols.protocol import Protocol
 from sidelight.protocols.records import RecordReports
 from sidelight.service.advancing import Advancer
+from sidelight.service.batches import Batch
 from sidelight.service.label_design import LabelDesign
 from sidelight.service.results import model
 from sidelight.service.rounds import Round, read_round
@@ -236,7 +237,7 @@ def test_a_round_that_was_closed_too_early_is_the_last(file: str) -> None:
         await collector.open(made.id, 1)
         found = (await collector.asked(made.id, 1)).round
         items = packed(found.protocol.randomise(np.column_stack([rows.codes, rows.labels]), seed=1), 1)
-        await collector.upload(made.id, 1, found.digest, items)
+        await collector.upload(made.id, 1, found.digest, Batch.of(items))
         assert await advancer.look() == 0
         await collector.close(made.id, 1)
         for _ in range(2):

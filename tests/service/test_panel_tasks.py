@@ -20,6 +20,7 @@ from sidelight.mechanisms.longitudinal import KeyedMemory, Memory, crowd_memos
 from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel, PanelMemory
 from sidelight.service.advancing import Advancer
+from sidelight.service.batches import Batch
 from sidelight.service.collector import Collector
 from sidelight.service.panels import PanelDesign
 from sidelight.service.rounds import first_round
@@ -212,7 +213,7 @@ def test_the_rounds_of_a_panel_are_opened_in_order_and_answered_one_after_the_ot
             found = (await collector.asked(made.id, number)).round
             assert await advancer.look() == 0
             items = packed(found.protocol.randomise(people(1), seed=number), number)
-            await collector.upload(made.id, number, found.digest, items)
+            await collector.upload(made.id, number, found.digest, Batch.of(items))
             assert await advancer.look() == 1 + (number < 5)
         assert {item.state for item in await collector.store.rounds(made.id)} == {"closed"}
 
@@ -230,10 +231,10 @@ def test_a_round_ends_after_its_time_if_enough_people_are_there(tmp_path: Path) 
         await collector.open(made.id, 1)
         found = (await collector.asked(made.id, 1)).round
         items = packed(found.protocol.randomise(people(2), seed=1), 1)
-        await collector.upload(made.id, 1, found.digest, items[:1])
+        await collector.upload(made.id, 1, found.digest, Batch.of(items[:1]))
         now[0] = 5000
         assert await advancer.look() == 0
-        await collector.upload(made.id, 1, found.digest, items[1:])
+        await collector.upload(made.id, 1, found.digest, Batch.of(items[1:]))
         now[0] = 1099
         assert await advancer.look() == 0
         now[0] = 1100
@@ -254,9 +255,8 @@ def test_a_task_that_cannot_go_on_holds_up_no_other_and_says_so_once(tmp_path: P
             await collector.make(made)
             await collector.open(made.id, 1)
             found = (await collector.asked(made.id, 1)).round
-            await collector.upload(
-                made.id, 1, found.digest, packed(found.protocol.randomise(people(3)[:, :2], seed=1), 1)
-            )
+            items = packed(found.protocol.randomise(people(3)[:, :2], seed=1), 1)
+            await collector.upload(made.id, 1, found.digest, Batch.of(items))
 
         async def close_but_one(name: str, number: int) -> StoredRound:
             if name == tasks[0].id:

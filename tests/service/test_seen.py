@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from postgres import Cluster
 from service_cases import cluster_fixture, kept_ids, place_fixture
 from sidelight.service import sql_ids
+from sidelight.service.batches import Batch, Submission, ordered, split
 from sidelight.service.errors import ConflictError, StoreError
 from sidelight.service.postgres import PostgresStore
-from sidelight.service.seen import Keeping, Seen, among, ordered, split
+from sidelight.service.seen import Keeping, Seen, among
 from sidelight.service.session import Session
 from sidelight.service.sql import TABLES, SqlStore
 from sidelight.service.sqlite import SqliteStore
-from sidelight.service.store import Step, Submission
+from sidelight.service.store import Step
 from sidelight.service.task import Terms
 from sidelight.service.trail import Change
 
@@ -81,7 +82,7 @@ async def opened(store: SqlStore) -> int:
 
 
 async def accept(store: SqlStore, key: int, ids: list[bytes], terms: Terms = FREE) -> list[str]:
-    items = [Submission(name, b"") for name in ids]
+    items = Batch.of([Submission(name, b"") for name in ids])
     return await store.accept(key, items, terms, lambda chosen: np.full(2, len(chosen)))
 
 
@@ -269,9 +270,9 @@ def test_filters_miss_nothing_and_seldom_err() -> None:
     assert len(seen) == 6 * 4096
     assert [each.count / each.most for each in seen._filters] == [1.0, 1.0]
     for run in runs:
-        assert seen.perhaps(split(run)) == split(run)
+        assert seen.perhaps(run) == split(run)
     # Two full filters err 5.4 times among 10^5 on average; 30 are fewer than one in 10^12 such tests has.
-    assert len(seen.perhaps(split(rng.bytes(16 * 100_000)))) < 30
+    assert len(seen.perhaps(rng.bytes(16 * 100_000))) < 30
 
 
 def test_nobody_makes_up_ids_that_a_filter_takes_for_known_ones() -> None:
@@ -282,4 +283,4 @@ def test_nobody_makes_up_ids_that_a_filter_takes_for_known_ones() -> None:
         for second in (1, 3):
             made = words + np.array([1, second], dtype=np.uint64) * np.uint64(1 << high)
             # Of 4,096 a filter errs about 0.1 times; 10 are fewer than one in 10^15 such tests has.
-            assert len(seen.perhaps(split(made.tobytes()))) < 10
+            assert len(seen.perhaps(made.tobytes())) < 10

@@ -39,11 +39,13 @@ from sidelight.plan import Plan, Release
 from sidelight.protocols import Panel
 from sidelight.protocols.records import RecordReports
 from sidelight.service.advancing import Advancer
+from sidelight.service.batches import Batch
 from sidelight.service.client import sent_as
 from sidelight.service.collector import Collector
 from sidelight.service.committing import Answer
 from sidelight.service.course import Earlier
 from sidelight.service.errors import ConflictError, NotShownError, StoreError
+from sidelight.service.json_uploads import from_json as parsed
 from sidelight.service.label_design import LabelDesign
 from sidelight.service.panels import PanelDesign
 from sidelight.service.results import model
@@ -52,7 +54,6 @@ from sidelight.service.seen import Keeping
 from sidelight.service.session import Session
 from sidelight.service.sqlite import SqliteStore
 from sidelight.service.task import Pace, Task, Terms
-from sidelight.service.uploads import _from_json as parsed
 
 FINAL = ("accepted", "repeated", "closed", "over quota", "bad token", "malformed")
 
@@ -290,7 +291,7 @@ class World:
         counted = set(kept)
         assert len(kept) == len(counted)
         reports = {
-            parsed(report)[1][0].id: parsed(report)[1][0].payload
+            parsed(report)[1].names[0]: parsed(report)[1].listed[0]
             for device in self.devices for report in device.sent.get(found.number, ())
         }  # fmt: skip
         assert counted <= set(reports)
@@ -300,8 +301,8 @@ class World:
         assert np.array_equal(row, wanted)
         for device in self.devices:
             words = device.told.get(found.number, [])
-            (name, *_), = [[item.id for item in parsed(report)[1]]
-                           for report in device.sent.get(found.number, ())] or [[b""]]  # fmt: skip
+            sent = device.sent.get(found.number, ())
+            (name, *_), = [parsed(report)[1].names for report in sent] or [[b""]]  # fmt: skip
             if (device.name, found.number) not in self.lost and words:
                 assert (name in counted) == bool({"accepted", "repeated"} & set(words)), words
         if found.state in ("closed", "published"):
@@ -337,8 +338,8 @@ class World:
     async def _counted(self, number: int) -> RecordReports:
         asked = await self.workers[0].asked(self.task.id, number)
         counted = set(await kept_ids(self.workers[0].store, asked.key))
-        items = [parsed(report)[1][0] for device in self.devices for report in device.sent.get(number, ())]
-        return asked.wire.unpack([item.payload for item in items if item.id in counted]).reports
+        items = [parsed(report)[1] for device in self.devices for report in device.sent.get(number, ())]
+        return asked.wire.unpack([item.listed[0] for item in items if item.names[0] in counted]).reports
 
     async def _check_model(self) -> None:
         """The model is the one of the reports that were accepted."""
@@ -444,7 +445,7 @@ def test_a_crash_between_closing_and_opening_is_made_good_once(tmp_path: Path, f
         await world.start()
         first, second = world.workers
         await first.open(made.id, 1)
-        await first.upload(made.id, 1, (await first.asked(made.id, 1)).round.digest, items)
+        await first.upload(made.id, 1, (await first.asked(made.id, 1)).round.digest, Batch.of(items))
         first.store.fault_at = (step, fault)
         with suppress(CrashError, StoreError):
             await world.advancers[first].look()

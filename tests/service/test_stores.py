@@ -28,12 +28,13 @@ from service_cases import (
     with_collector,
     with_store,
 )
+from sidelight.service.batches import Batch, Submission
 from sidelight.service.collector import Collector, hash_token
 from sidelight.service.committing import Answer, Committer, Grouping
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
 from sidelight.service.postgres import PostgresStore
 from sidelight.service.sqlite import SqliteStore
-from sidelight.service.store import Store, Submission
+from sidelight.service.store import Store
 from sidelight.service.stores import store_of
 
 __all__ = ["cluster_fixture", "place_fixture"]
@@ -248,13 +249,13 @@ def test_what_waits_shares_the_next_transactions() -> None:
     async def run() -> None:
         taken, free = [], asyncio.Event()
 
-        async def accept(items: list[Submission]) -> list[Answer]:
+        async def accept(items: Batch) -> list[Answer]:
             taken.append(len(items))
             await free.wait()
             return [Answer("accepted")] * len(items)
 
         committer = Committer(accept, Grouping(most=50, seconds=0.0))
-        upload = [Submission(b"", b"")] * 16
+        upload = Batch.of([Submission(bytes(16), b"")] * 16)
         first = asyncio.create_task(committer.submit(upload))
         await asyncio.sleep(0)
         await asyncio.sleep(0)

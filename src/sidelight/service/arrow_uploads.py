@@ -6,13 +6,15 @@ millions of rows follow; they are refused before anything is made of them.
 
 from __future__ import annotations
 
-from itertools import repeat
+from math import prod
 
+import numpy as np
 import pyarrow as pa
 
+from sidelight.service.batches import ID_BYTES, Batch
 from sidelight.service.collector import hash_token
 from sidelight.service.problems import ProblemError
-from sidelight.service.store import ID_BYTES, Submission
+from sidelight.transport.wire import Payloads
 
 _BYTES = (pa.binary(), pa.large_binary())
 _TYPES: dict[str, tuple[pa.DataType, ...]] = {
@@ -20,30 +22,29 @@ _TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "report": _BYTES,
     "token": (pa.string(), pa.large_string()),
 }
+_NOTHING = Batch(b"", [])
 # Places in the flatbuffers of Arrow's format: Message.header, RecordBatch.length and .compression.
 _HEADER, _LENGTH, _COMPRESSION = 2, 0, 3
 
 
-def from_arrow(body: bytes, most: int) -> tuple[str, list[Submission]]:
+def from_arrow(body: bytes, most: int) -> tuple[str, Batch]:
     """Return the round's digest and the reports of a stream, at most so many."""
     try:
         schema, batches = _read(body, most)
         digest = (schema.metadata or {}).get(b"round", b"").decode()
-        rows = [row for batch in batches for row in _rows(batch)]
+        return digest, Batch.joined([_reports(batch) for batch in batches if len(batch)] or [_NOTHING])
     except (pa.ArrowException, ValueError, OSError, MemoryError, TypeError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ProblemError(400, f"The upload is no Arrow stream: {reason}.") from None
-    made = []
-    for name, report, token in rows:
-        if name is None or len(name) != ID_BYTES or report is None:
-            raise ProblemError(400, f"Every id is {ID_BYTES} bytes and every report some; one is not.")
-        made.append(Submission(name, report, None if token is None else hash_token(token)))
-    return digest, made
 
 
 def _read(body: bytes, most: int) -> tuple[pa.Schema, list[pa.RecordBatch]]:
     messages = iter(pa.ipc.MessageReader.open_stream(body))
-    schema = pa.ipc.read_schema(next(messages, pa.py_buffer(b"")))
+    first = next(messages, None)
+    # Arrow takes the header of any message for that of a schema, and follows what is none out of the bytes.
+    if first is None or first.type != "schema":
+        raise ProblemError(400, "An Arrow upload begins with its schema.")
+    schema = pa.ipc.read_schema(first)
     _check_columns(schema)
     batches, rows = [], 0
     for message in messages:
@@ -73,10 +74,29 @@ def _check_columns(schema: pa.Schema) -> None:
             raise ProblemError(400, f"The column {field.name} of an Arrow upload is {wanted}.")
 
 
-def _rows(batch: pa.RecordBatch) -> zip[tuple[bytes | None, bytes | None, str | None]]:
-    names = batch.schema.names
-    tokens = batch.column("token").to_pylist() if "token" in names else repeat(None, batch.num_rows)
-    return zip(batch.column("id").to_pylist(), batch.column("report").to_pylist(), tokens, strict=True)
+def _reports(batch: pa.RecordBatch) -> Batch:
+    """Return the reports of a record batch that was validated."""
+    names, payloads = batch.column("id"), batch.column("report")
+    ids = [] if names.null_count or payloads.null_count else _cells(names)
+    if not isinstance(ids, np.ndarray) or ids.shape[1] != ID_BYTES:
+        raise ProblemError(400, f"Every id is {ID_BYTES} bytes and every report some; one is not.")
+    tokens = batch.column("token").to_pylist() if "token" in batch.schema.names else ()
+    hashes = [None if token is None else hash_token(token) for token in tokens]
+    return Batch(ids.tobytes(), _cells(payloads), hashes if any(hashes) else ())
+
+
+def _cells(column: pa.Array) -> Payloads:
+    """Return the bytes of a column's cells, as rows where all have one length."""
+    *_, ends, content = column.buffers()
+    if pa.types.is_fixed_size_binary(column.type):
+        shape = (len(column), column.type.byte_width)
+        return np.frombuffer(content, dtype=np.uint8, count=prod(shape)).reshape(shape)
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    places = np.frombuffer(ends, dtype=kind, count=len(column) + 1)
+    size = places[1] - places[0]
+    if not size or np.any(np.diff(places) != size):
+        return list(column.to_pylist())
+    return np.frombuffer(content, dtype=np.uint8)[places[0] : places[-1]].reshape(-1, size)
 
 
 def _stated(message: bytes) -> tuple[int, bool]:

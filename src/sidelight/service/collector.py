@@ -18,13 +18,14 @@ from typing import Any
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError, check_whole
 from sidelight.protocols.records import RecordSums
+from sidelight.service.batches import ID_BYTES, Batch, Submission
 from sidelight.service.canonical import canonical, check_digest, digest_of, is_digest
 from sidelight.service.committing import ANSWERS, Answer, Committer, Grouping
 from sidelight.service.course import Earlier
 from sidelight.service.errors import ConflictError, NotFoundError, NotShownError, StoreError
 from sidelight.service.figures import check_crowd, figures
 from sidelight.service.rounds import Round, State, check_step, read_round
-from sidelight.service.store import ID_BYTES, Step, Store, StoredRound, Submission
+from sidelight.service.store import Step, Store, StoredRound
 from sidelight.service.tally import Tally, row_digest
 from sidelight.service.task import Task, read_task
 from sidelight.service.trail import Change, Entry, check_trail
@@ -224,9 +225,7 @@ class Collector:
         await self.store.add_tokens(name, number, hashes, self._clock(), by)
         return made
 
-    async def upload(
-        self, name: str, number: int, digest: str, submissions: Sequence[Submission]
-    ) -> Sequence[Answer]:
+    async def upload(self, name: str, number: int, digest: str, batch: Batch) -> Sequence[Answer]:
         """Take reports that were made for the round whose document has this digest; answer each."""
         asked = await self.asked(name, number)
         if check_digest("round", digest) != asked.round.digest:
@@ -234,32 +233,30 @@ class Collector:
                 f"the reports were made for a round {digest}; round {number} is {asked.round.digest}. Fetch "
                 "it again."
             )
-        if not submissions:
+        if not len(batch):
             return []
         committer = self._committers.get(asked.key)
         if committer is None:
             committer = Committer(partial(self._accept, asked), self._grouping)
             self._committers[asked.key] = committer
-        return await committer.submit(submissions)
+        return await committer.submit(batch)
 
-    async def _accept(self, asked: Asked, submissions: Sequence[Submission]) -> Sequence[Answer]:
+    async def _accept(self, asked: Asked, batch: Batch) -> Sequence[Answer]:
         """Store the reports of one transaction, setting apart what is none and what comes twice."""
-        unpacked = asked.wire.unpack([item.payload for item in submissions])
+        unpacked = asked.wire.unpack(batch.payloads)
         # Nearly always all are reports, and each has an id of its own.
-        ids = [item.id for item in submissions]
-        is_plain = not unpacked.refused and len(set(ids)) == len(ids)
+        is_plain = not unpacked.refused and batch.is_distinct
         # Of those that share an id the first: dictionaries keep the later of two.
         kept = () if is_plain else reversed(unpacked.kept.tolist())
-        first = {submissions[place].id: place for place in kept}
-        fine = submissions if is_plain else [submissions[place] for place in sorted(first.values())]
+        first = {batch.names[place]: place for place in kept}
+        fine = batch if is_plain else batch.taken(sorted(first.values()))
 
         def add_up(chosen: Sequence[int]) -> Whole:
-            if len(chosen) == len(submissions):
+            if len(chosen) == len(batch):
                 return asked.tally.row(unpacked.reports)
-            payloads = [fine[place].payload for place in chosen]
-            return asked.tally.row(asked.wire.unpack(payloads).reports)
+            return asked.tally.row(asked.wire.unpack(fine.taken(chosen).payloads).reports)
 
-        outcomes = await self.store.accept(asked.key, fine, asked.task.terms, add_up) if fine else []
+        outcomes = await self.store.accept(asked.key, fine, asked.task.terms, add_up) if len(fine) else []
         if is_plain and outcomes.count("accepted") == len(outcomes):
             return [_ANSWERS["accepted"]] * len(outcomes)
         if is_plain:
@@ -267,13 +264,13 @@ class Collector:
         answers: dict[int, Answer] = {
             place: Answer("malformed", REFUSALS[reason]) for place, reason in unpacked.refused.items()
         }
-        by_id = {item.id: outcome for item, outcome in zip(fine, outcomes, strict=True)}
-        for place, item in enumerate(submissions):
+        by_id = dict(zip(fine.names, outcomes, strict=True))
+        for place, id_ in enumerate(batch.names):
             if place not in answers:
-                outcome = by_id[item.id]
-                again = outcome == "accepted" and first[item.id] != place
+                outcome = by_id[id_]
+                again = outcome == "accepted" and first[id_] != place
                 answers[place] = _ANSWERS["repeated" if again else outcome]
-        return [answers[place] for place in range(len(submissions))]
+        return [answers[place] for place in range(len(batch))]
 
     async def people(self, name: str, number: int) -> int:
         """Return how many reports a round has counted."""

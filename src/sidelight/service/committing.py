@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from sidelight.service.batches import Batch
 from sidelight.service.errors import BusyError
-from sidelight.service.store import Submission
 
 ANSWERS = ("accepted", "repeated", "malformed", "closed", "over quota", "bad token")
 """What may become of a report."""
@@ -26,7 +26,7 @@ class Answer:
     reason: str = ""
 
 
-Accept = Callable[[Sequence[Submission]], Awaitable[Sequence[Answer]]]
+Accept = Callable[[Batch], Awaitable[Sequence[Answer]]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Grouping:
 
 @dataclass
 class _Upload:
-    submissions: Sequence[Submission]
+    batch: Batch
     answered: asyncio.Future[Sequence[Answer]]
 
 
@@ -60,13 +60,13 @@ class Committer:
         self._waiting = 0
         self._worker: asyncio.Task[None] | None = None
 
-    async def submit(self, submissions: Sequence[Submission]) -> Sequence[Answer]:
+    async def submit(self, batch: Batch) -> Sequence[Answer]:
         """Store reports and return what became of each."""
-        if self._waiting + len(submissions) > self._grouping.waiting:
+        if self._waiting + len(batch) > self._grouping.waiting:
             raise BusyError("too many reports are waiting to be stored; come back in a moment.")
-        upload = _Upload(submissions, asyncio.get_running_loop().create_future())
+        upload = _Upload(batch, asyncio.get_running_loop().create_future())
         self._uploads.append(upload)
-        self._waiting += len(submissions)
+        self._waiting += len(batch)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         return await upload.answered
@@ -84,17 +84,17 @@ class Committer:
 
     def _taken(self) -> list[_Upload]:
         group, size = [self._uploads.popleft()], 0
-        size += len(group[0].submissions)
-        while self._uploads and size + len(self._uploads[0].submissions) <= self._grouping.most:
+        size += len(group[0].batch)
+        while self._uploads and size + len(self._uploads[0].batch) <= self._grouping.most:
             group.append(self._uploads.popleft())
-            size += len(group[-1].submissions)
+            size += len(group[-1].batch)
         self._waiting -= size
         return group
 
     async def _commit(self, group: Sequence[_Upload]) -> None:
         """Store a group; what goes wrong is told to each of its senders, and the next group goes on."""
         try:
-            answers = await self._accept([item for upload in group for item in upload.submissions])
+            answers = await self._accept(Batch.joined([upload.batch for upload in group]))
         except Exception as error:  # noqa: BLE001 - it is raised again in every sender's own call
             for upload in group:
                 if not upload.answered.done():
@@ -102,7 +102,7 @@ class Committer:
             return
         start = 0
         for upload in group:
-            stop = start + len(upload.submissions)
+            stop = start + len(upload.batch)
             if not upload.answered.done():  # its sender may have hung up
                 upload.answered.set_result(answers[start:stop])
             start = stop

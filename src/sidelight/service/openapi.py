@@ -8,7 +8,8 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from sidelight.service.uploads import ARROW, JSON, UploadIn, UploadOut
+from sidelight.service.json_uploads import UploadIn
+from sidelight.service.uploads import ARROW, JSON, UploadOut
 
 _PROBLEM = {
     "type": "object",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sidelight.foundation.arrays import Whole
-from sidelight.service.store import ID_BYTES
+from sidelight.service.batches import ID_BYTES
 
 Words = npt.NDArray[np.uint64]
 _WORD = 64
@@ -107,15 +107,15 @@ class Seen:
             self._filters.append(_Filter(words, self._keeping.load))
         self._filters[-1].add(_pairs(content))
 
-    def perhaps(self, ids: Sequence[bytes]) -> list[bytes]:
+    def perhaps(self, content: bytes) -> list[bytes]:
         """Return which of some ids may be known; all that are known are among them."""
         if not self._filters:
             return []
-        pairs = _pairs(b"".join(ids))
+        pairs = _pairs(content)
         found: set[int] = set()
         for each in self._filters:
             found.update(each.perhaps(pairs).tolist())
-        return [ids[place] for place in sorted(found)]
+        return [content[ID_BYTES * place : ID_BYTES * (place + 1)] for place in sorted(found)]
 
     def recent_among(self, names: Sequence[bytes]) -> set[bytes]:
         """Return which of some ids are recent."""
@@ -179,30 +179,6 @@ class _Filter:
 def _pairs(content: bytes) -> Words:
     """Return ids as two words each."""
     return np.frombuffer(content, dtype=np.uint64).reshape(-1, 2)
-
-
-def split(content: bytes) -> list[bytes]:
-    """Return the ids that stand one after the other in some bytes.
-
-    >>> split(b"a" * 16 + b"b" * 16)[1]
-    b'bbbbbbbbbbbbbbbb'
-    """
-    parts: list[bytes] = np.frombuffer(content, dtype=f"V{ID_BYTES}").tolist()
-    return parts
-
-
-def ordered(content: bytes) -> bytes:
-    """Return ids in the order of their bytes, which is not that in which they came.
-
-    >>> ordered(b"b" * 16 + b"a" * 16) == b"a" * 16 + b"b" * 16
-    True
-    """
-    words = np.frombuffer(content, dtype=">u8").reshape(-1, 2)
-    heads = words[:, 0].astype(np.uint64)
-    order = np.argsort(heads)
-    if np.any(np.diff(heads[order]) == 0):  # as in one of two billion runs of random ids
-        order = np.lexsort((words[:, 1].astype(np.uint64), heads))
-    return np.frombuffer(content, dtype=f"V{ID_BYTES}")[order].tobytes()
 
 
 def among(names: Sequence[bytes], content: bytes) -> list[bytes]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from sidelight.foundation.arrays import Whole
 from sidelight.foundation.errors import InputError
+from sidelight.service.batches import Batch
 from sidelight.service.errors import ConflictError
 from sidelight.service.seen import Keeping, Seen
 from sidelight.service.session import Row, Session
@@ -24,7 +25,7 @@ from sidelight.service.sql_rounds import (
     stored_round,
     summed_row,
 )
-from sidelight.service.store import AddUp, Decide, Outcome, Store, StoredRound, Submission
+from sidelight.service.store import AddUp, Decide, Outcome, Store, StoredRound
 from sidelight.service.task import Terms
 from sidelight.service.trail import Change, Entry
 
@@ -133,11 +134,9 @@ class SqlStore(Store):
                 await session.fetch(f"DELETE FROM {table} WHERE round = $1", before.key)
             await append_change(session, task, time, Change("retired", {"round": number}))
 
-    async def accept(
-        self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
-    ) -> list[Outcome]:
-        """Count submissions, see `Store.accept`."""
-        asked = Counting.of(key, submissions, terms, add_up)
+    async def accept(self, key: int, batch: Batch, terms: Terms, add_up: AddUp) -> list[Outcome]:
+        """Count reports, see `Store.accept`."""
+        asked = Counting(key, batch, terms, add_up)
         memory = self._memory(key)
         async with memory.turn:
             if not memory.seen.last:

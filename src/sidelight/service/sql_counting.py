@@ -5,34 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sidelight.service.batches import Batch
 from sidelight.service.errors import ConflictError, StoreError
 from sidelight.service.seen import Keeping, Seen
 from sidelight.service.session import Session
-from sidelight.service.sql_ids import Added, Extent, block_of, catch_up, known_ids, place_after, settle
-from sidelight.service.store import AddUp, Outcome, Submission
+from sidelight.service.sql_ids import Added, Extent, catch_up, known_ids, place_after, settle
+from sidelight.service.store import AddUp, Outcome
 from sidelight.service.tally import add_rows, row_bytes, row_from
 from sidelight.service.task import Terms
 
 
 class Counting(NamedTuple):
-    """What one transaction counts, with what can be worked out before others have to wait for it."""
+    """What one transaction counts."""
 
     key: int
-    submissions: Sequence[Submission]
+    batch: Batch
     terms: Terms
     add_up: AddUp
-    ids: Sequence[bytes]
-    block: bytes
-
-    @classmethod
-    def of(cls, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp) -> Counting:
-        """Return what a transaction counts."""
-        ids = [item.id for item in submissions]
-        return cls(key, submissions, terms, add_up, ids, block_of(ids))
 
 
 class Counted(NamedTuple):
-    """What became of each submission, and what was added."""
+    """What became of each report, and what was added."""
 
     outcomes: list[Outcome]
     added: Added
@@ -49,36 +42,34 @@ class _Sums(NamedTuple):
 
 
 async def count(session: Session, asked: Counting, seen: Seen, keeping: Keeping) -> Counted:
-    """Count those submissions whose ids are new; what was added may be remembered once it is committed."""
+    """Count those reports whose ids are new; what was added may be remembered once it is committed."""
     before = await _locked_sums(session, asked.key)
     if before is None:  # a retired round has no ids any more
         seen.forget()
-        return Counted(["closed"] * len(asked.submissions), Added(b"", 0))
+        return Counted(["closed"] * len(asked.batch), Added(b"", 0))
     await _catch_up(session, asked.key, seen, before)
-    ids = asked.ids
-    known = await known_ids(session, asked.key, seen, ids)
+    batch = asked.batch
+    known = await known_ids(session, asked.key, seen, batch.ids)
     if before.state != "open":
-        told: list[Outcome] = ["repeated" if name in known else "closed" for name in ids]
+        told: list[Outcome] = ["repeated" if name in known else "closed" for name in batch.names]
         return Counted(told, Added(b"", before.place))
     outcomes = await _claim(session, asked, known, before.people)
-    counted: Sequence[int] = range(len(ids))
-    if outcomes.count("accepted") < len(ids):
+    counted: Sequence[int] = range(len(batch))
+    if outcomes.count("accepted") < len(batch):
         counted = [place for place in counted if outcomes[place] == "accepted"]
+        batch = batch.taken(counted)
     if not counted:
         return Counted(outcomes, Added(b"", before.place))
-    is_whole = len(counted) == len(ids)
-    block = asked.block if is_whole else block_of([ids[place] for place in counted])
     if asked.terms.keeps_reports:
-        chosen = [asked.submissions[place] for place in counted]
-        kept = [(asked.key, item.id, item.payload) for item in chosen]
+        kept = [(asked.key, *each) for each in zip(batch.names, batch.listed, strict=True)]
         await session.many("INSERT INTO reports (round, id, payload) VALUES ($1, $2, $3)", kept)
     total = add_rows(row_from(before.cells), asked.add_up(counted))
     end = place_after(before.place)
-    await session.append(asked.key, end, block, (int(total[0]), row_bytes(total)))
+    await session.append(asked.key, end, batch.block, (int(total[0]), row_bytes(total)))
     is_full = seen.recent + len(counted) > keeping.recent
     if is_full:
         await settle(session, asked.key, keeping)
-    return Counted(outcomes, Added(block, end, is_full))
+    return Counted(outcomes, Added(batch.block, end, is_full))
 
 
 async def _locked_sums(session: Session, key: int) -> _Sums | None:
@@ -107,10 +98,10 @@ async def _catch_up(session: Session, key: int, seen: Seen, before: _Sums) -> No
 
 
 async def _claim(session: Session, asked: Counting, known: set[bytes], people: int) -> list[Outcome]:
-    """Return what becomes of submissions of which some ids are known; so many people were counted before."""
-    outcomes: list[Outcome] = ["accepted"] * len(asked.submissions)
+    """Return what becomes of reports of which some ids are known; so many people were counted before."""
+    outcomes: list[Outcome] = ["accepted"] * len(asked.batch)
     if known:
-        outcomes = ["repeated" if item.id in known else "accepted" for item in asked.submissions]
+        outcomes = ["repeated" if name in known else "accepted" for name in asked.batch.names]
     if asked.terms.needs_token:
         await _pay(session, asked, outcomes)
     if asked.terms.most_reports is not None:
@@ -119,18 +110,15 @@ async def _claim(session: Session, asked: Counting, known: set[bytes], people: i
         for place in over:
             outcomes[place] = "over quota"
         if asked.terms.needs_token:  # who was not counted has not used up a token
-            back = [(asked.key, asked.submissions[place].token) for place in over]
+            back = [(asked.key, asked.batch.tokens[place]) for place in over]
             await session.many("INSERT INTO tokens (round, hash) VALUES ($1, $2)", back)
     return outcomes
 
 
 async def _pay(session: Session, asked: Counting, outcomes: list[Outcome]) -> None:
-    """Take the token of each submission that would be accepted; one without is not."""
-    tokens = {
-        place: asked.submissions[place].token
-        for place, outcome in enumerate(outcomes)
-        if outcome == "accepted"
-    }
+    """Take the token of each report that would be accepted; one without is not."""
+    given = asked.batch.tokens or [None] * len(outcomes)
+    tokens = {place: given[place] for place, outcome in enumerate(outcomes) if outcome == "accepted"}
     left = await session.take_tokens(asked.key, sorted({token or b"" for token in tokens.values()}))
     for place, token in tokens.items():
         if token not in left:

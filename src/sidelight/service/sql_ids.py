@@ -10,12 +10,11 @@ for the reading of runs, which never change.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from sidelight.service.seen import Keeping, Seen, among, ordered, split
+from sidelight.service.batches import ID_BYTES, ordered, split
+from sidelight.service.seen import Keeping, Seen, among
 from sidelight.service.session import Row, Session
-from sidelight.service.store import ID_BYTES
 
 _FEW = 400
 """So many ids are looked up one by one, a page of each run; for more it is quicker to read all pages once."""
@@ -97,8 +96,8 @@ async def _run(session: Session, key: int, run: int) -> bytes:
     return b"".join([row[0] for row in await session.fetch(sql, key, run)])
 
 
-async def known_ids(session: Session, key: int, seen: Seen, ids: Sequence[bytes]) -> set[bytes]:
-    """Return which ids a round has counted; `seen` must be up to date."""
+async def known_ids(session: Session, key: int, seen: Seen, ids: bytes) -> set[bytes]:
+    """Return which of the ids that stand in some bytes a round has counted; `seen` must be up to date."""
     if not (asked := seen.perhaps(ids)):
         return set()
     known = seen.recent_among(asked)
@@ -120,11 +119,6 @@ async def _is_settled(session: Session, key: int, name: bytes) -> bool:
     )
     rows = await session.fetch(f"SELECT ({page}) FROM id_runs AS runs WHERE runs.round = $1", key, name)
     return any(row[0] is not None and name in split(row[0]) for row in rows)
-
-
-def block_of(ids: Sequence[bytes]) -> bytes:
-    """Return a block: ids in their own order, so that none tells that it came before another."""
-    return ordered(b"".join(ids))
 
 
 def place_after(place: int) -> int:

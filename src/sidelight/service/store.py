@@ -11,25 +11,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sidelight.foundation.arrays import Whole
+from sidelight.service.batches import Batch
 from sidelight.service.rounds import State
 from sidelight.service.task import Terms
 from sidelight.service.trail import Change, Entry, RoundState
 
-ID_BYTES = 16
 Outcome = Literal["accepted", "repeated", "closed", "over quota", "bad token"]
 AddUp = Callable[[Sequence[int]], Whole]
-"""What gives the row of some of the submissions, by their places."""
-
-
-class Submission(NamedTuple):
-    """One report: its random id of 16 bytes, its wire form, and the hash of its token if it has one."""
-
-    id: bytes
-    payload: bytes
-    token: bytes | None = None
+"""What gives the row of some of the reports, by their places."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +111,8 @@ class Store(ABC):
         """Drop a published round's ids, sums, reports and tokens."""
 
     @abstractmethod
-    async def accept(
-        self, key: int, submissions: Sequence[Submission], terms: Terms, add_up: AddUp
-    ) -> list[Outcome]:
-        """Count those submissions of a round that were not counted before; no id may be among them twice."""
+    async def accept(self, key: int, batch: Batch, terms: Terms, add_up: AddUp) -> list[Outcome]:
+        """Count those reports of a round that were not counted before; no id may be among them twice."""
 
     @abstractmethod
     async def sums(self, key: int) -> Whole | None:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Mask, Positions
 from sidelight.foundation.errors import InputError, check_is, invalid
@@ -22,6 +23,8 @@ from sidelight.protocols.records import FirstPhase, RecordReports, check_people
 from sidelight.transport.layout import Bytes, Layout, Refusal
 
 WIRE_VERSION = 1
+Payloads = Sequence[bytes] | Bytes
+"""One person's report each; as rows of bytes, shape (people, length), where all have one length."""
 
 REFUSALS: Mapping[Refusal, str] = MappingProxyType(
     {
@@ -95,28 +98,34 @@ class Wire:
         return [whole[start : start + length] for start in range(0, len(whole), length)]
 
     def unpack(
-        self, payloads: Sequence[bytes], *, is_simulation: bool = False, phase: FirstPhase | None = None
+        self, payloads: Payloads, *, is_simulation: bool = False, phase: FirstPhase | None = None
     ) -> Unpacked:
         """Return the reports among payloads, and why each of the others is none.
 
         Args:
-            payloads: one person's report each, as it was received.
+            payloads: one person's report each, as it was received; rows of bytes where all have one length.
             is_simulation: whether the noise came from a seed; bytes do not say.
             phase: the collection that they are the first phase of, if any.
         """
-        reasons = np.zeros(len(payloads), dtype=np.intp)
-        _check_bytes(payloads)
-        lengths = np.fromiter(map(len, payloads), dtype=np.intp, count=len(payloads))
-        _note(reasons, "length", lengths != self.length)
-        fitting = np.flatnonzero(reasons == 0)
-        own = payloads if len(fitting) == len(payloads) else [payloads[i] for i in fitting.tolist()]
-        joined = b"".join(own)
-        rows = np.frombuffer(joined, dtype=np.uint8).reshape(len(fitting), self.length)
+        rows, fitting = self._fitting(payloads)
+        reasons = np.full(len(payloads), 1 + _ORDER.index("length"))
         reports, reasons[fitting] = self._judged(rows)
         parts = tuple(replace(part, is_simulation=is_simulation) for part in reports.parts)
         whole = replace(reports, parts=parts, is_simulation=is_simulation, phase=phase)
         refused = {int(i): _ORDER[reasons[i] - 1] for i in np.flatnonzero(reasons)}
         return Unpacked(whole, np.flatnonzero(reasons == 0), refused)
+
+    def _fitting(self, payloads: Payloads) -> tuple[Bytes, Positions]:
+        """Return the payloads that have the length of a report as rows, and where they stand."""
+        if isinstance(payloads, np.ndarray):
+            _check_rows(payloads)
+            rows = payloads if payloads.shape[1] == self.length else np.empty((0, self.length), np.uint8)
+            return rows, np.arange(len(rows))
+        _check_bytes(payloads)
+        lengths = np.fromiter(map(len, payloads), dtype=np.intp, count=len(payloads))
+        places = np.flatnonzero(lengths == self.length)
+        own = payloads if len(places) == len(payloads) else [payloads[i] for i in places.tolist()]
+        return np.frombuffer(b"".join(own), dtype=np.uint8).reshape(len(places), self.length), places
 
     def _judged(self, rows: Bytes) -> tuple[RecordReports, Positions]:
         """Return the reports that can have been made, and the reason against each row, 0 for none."""
@@ -166,6 +175,11 @@ def _check_bytes(payloads: Sequence[Any]) -> None:
     for kind in set(map(type, payloads)):
         if not issubclass(kind, bytes):
             raise invalid("payloads", "bytes, one person's report each", kind.__name__)
+
+
+def _check_rows(payloads: NDArray[Any]) -> None:
+    if payloads.ndim != 2 or payloads.dtype != np.uint8:
+        raise invalid("payloads", "rows of bytes", f"{payloads.dtype} of shape {payloads.shape}")
 
 
 def _failing(check: Callable[[Reports], object], reports: Reports) -> Mask:
