@@ -112,13 +112,13 @@ class PartLayout:
         """
         seeds = None
         if self.form.seeded:
-            seeds = _number(_taken(body, offset, _SEED_BITS))
+            seeds = _number(body, offset, _SEED_BITS)
             offset += _SEED_BITS
         if self.is_flags:
             values, faults = self._take_flags(_taken(body, offset, self.form.count))
         else:
             starts = [offset + self.bits * number for number in range(self.numbers)]
-            columns = [_number(_taken(body, start, self.bits)) for start in starts]
+            columns = [_number(body, start, self.bits) for start in starts]
             values, faults = self._take_numbers(np.stack(columns, axis=1))
         return Reports(values, seeds), faults
 
@@ -201,7 +201,7 @@ class Layout:
         faults: dict[Refusal, Mask] = {
             reason: np.zeros(len(body), dtype=np.bool_) for reason in ("part", "range", "set", "padding")
         }
-        chosen = _number(_taken(padded, 0, self.part_bits)) if self.sends_one_part else None
+        chosen = _number(padded, 0, self.part_bits) if self.sends_one_part else None
         if chosen is not None:
             faults["part"] = chosen >= np.uint64(len(self.forms))
         parts, senders = [], []
@@ -235,11 +235,14 @@ def _as_bytes(numbers: NDArray[Any], bits: int) -> Bytes:
     return plain.view(np.uint8).reshape(len(plain), 8)[:, : -(-bits // 8)]
 
 
-def _number(rows: Bytes) -> Words:
-    """Return the whole numbers whose bytes are given, lowest first."""
-    full = np.zeros((len(rows), 8), dtype=np.uint8)
-    full[:, : rows.shape[1]] = rows
-    return full.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+def _number(rows: Bytes, offset: int, bits: int) -> Words:
+    """Return the whole numbers that so many bits of every row are, from a bit on; at most 64."""
+    first, shift = divmod(offset, 8)
+    numbers: Words = np.zeros(len(rows), dtype=np.uint64)
+    for place in range(-(-(shift + bits) // 8)):  # a byte of all rows at a time
+        column, left = rows[:, first + place].astype(np.uint64), 8 * place - shift
+        numbers |= column << np.uint64(left) if left >= 0 else column >> np.uint64(-left)
+    return numbers & np.uint64((1 << bits) - 1)
 
 
 def _put(rows: Bytes, out: Bytes, offset: int) -> None:
@@ -269,11 +272,12 @@ def _taken(rows: Bytes, offset: int, bits: int) -> Bytes:
 def _any_after(rows: Bytes, offset: int) -> Mask:
     """Return which rows have a bit set from a bit on."""
     first, shift = divmod(offset, 8)
-    rest = rows[:, first:].copy()
-    rest[:, 0] >>= np.uint8(shift)
-    return _any(rest > 0)
+    marked: Mask = rows[:, first] >> np.uint8(shift) > 0
+    for column in rows[:, first + 1 :].T:
+        marked |= column > 0
+    return marked
 
 
 def _any(marks: Mask) -> Mask:
     """Return which rows have a mark."""
-    return np.asarray(marks.any(axis=1))
+    return marks[:, 0] if marks.shape[1] == 1 else np.asarray(marks.any(axis=1))

@@ -110,7 +110,11 @@ class Wire:
         rows, fitting = self._fitting(payloads)
         reasons = np.full(len(payloads), 1 + _ORDER.index("length"))
         reports, reasons[fitting] = self._judged(rows)
-        parts = tuple(replace(part, is_simulation=is_simulation) for part in reports.parts)
+        parts = (
+            tuple(replace(part, is_simulation=True) for part in reports.parts)
+            if is_simulation
+            else reports.parts
+        )
         whole = replace(reports, parts=parts, is_simulation=is_simulation, phase=phase)
         refused = {int(i): _ORDER[reasons[i] - 1] for i in np.flatnonzero(reasons)}
         return Unpacked(whole, np.flatnonzero(reasons == 0), refused)
@@ -168,7 +172,8 @@ _ORDER: tuple[Refusal, ...] = tuple(REFUSALS)
 
 def _note(reasons: Positions, reason: Refusal, where: Mask) -> None:
     """Note a reason where there is none yet: they are noted in the order in which they count."""
-    reasons[(reasons == 0) & where] = 1 + _ORDER.index(reason)
+    if where.any():
+        reasons[(reasons == 0) & where] = 1 + _ORDER.index(reason)
 
 
 def _check_bytes(payloads: Sequence[Any]) -> None:
