@@ -7,6 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sidelight as sl
@@ -286,3 +288,27 @@ def test_pairs_counted_one_by_one_are_those_of_the_product(classes: int, monkeyp
     one_by_one = population_room._pair_counts(sample, parts[:, 0])
     monkeypatch.setattr(population_room, "_SPARSE", 100)
     np.testing.assert_allclose(one_by_one, population_room._pair_counts(sample, parts[:, 0]), rtol=1e-5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(1, 90), st.integers(1, 70),
+    st.integers(0, 9999),
+)  # fmt: skip
+def test_values_that_are_looked_up_are_those_of_the_product(
+    sizes: list[int], rows: int, classes: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    sample = population_room._Sample(schema_of(tuple(sizes)), rows_of(rng, tuple(sizes), rows))
+    said, parts = rng.normal(size=(sum(sizes), classes)), rng.random((rows, classes)).astype(np.float32)
+    shown = sample.shown.astype(np.float64)
+    np.testing.assert_allclose(sample.lookups.sums(said), shown @ said, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(sample.lookups.counts(parts), shown.T @ parts, rtol=1e-12)
+
+
+def test_records_are_looked_up_in_groups_however_many_values_they_have() -> None:
+    sizes = (60, 2, 40, 3, 50, 2, 2)
+    rng = np.random.default_rng(4)
+    sample = population_room._Sample(schema_of(sizes), rows_of(rng, sizes, 3000))
+    assert 1 < sample.lookups.codes.shape[1] < len(sizes)
+    assert (sample.lookups.counts(np.ones((3000, 1), np.float32))[:, 0] == sample.shown.sum(axis=0)).all()

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from sidelight.belief.components import (
     log_mixture,
     with_diagonal,
 )
+from sidelight.belief.record_sums import grouped
 from sidelight.belief.tree import Tree
 from sidelight.foundation.arrays import Array, Codes, offsets
 from sidelight.foundation.threads import one_thread, processors
@@ -53,6 +55,8 @@ _TREE_RECORDS = 20.0
 """The same for the pairs of a tree."""
 _KERNEL_STEPS = 12
 _KERNEL_QUERIES = 800
+_QUERIES = 64
+"""So many of them are asked at a time."""
 _LEAST_RATE = 1e-4
 _LEAST_PART = 1e-4
 """People who belong to a class with a smaller probability are left out of its tree's counts."""
@@ -173,6 +177,12 @@ class _Sample:
         return shown
 
     @cached_property
+    def lookups(self) -> _Lookups:
+        """The records laid out so that what is said of their values is looked up."""
+        steps, columns = grouped(self.schema.sizes, self.codes, range(len(self.schema)))
+        return _Lookups(steps, np.stack(columns, axis=1).astype(np.uint32), int(self.offsets[-1]))
+
+    @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """The records with values numbered through all attributes, shape (records, attributes)."""
         return np.asarray(self.codes + self.offsets[:-1], dtype=np.int64)
@@ -194,6 +204,37 @@ class _Sample:
     def split(self, line: Array) -> tuple[Array, ...]:
         """Return by attribute what stands in one line for all values."""
         return tuple(line[..., a:b] for a, b in pairwise(self.offsets))
+
+
+@dataclass(frozen=True, eq=False)
+class _Lookups:
+    """Records as `fit_kernels` take them: groups of attributes with few combinations of values.
+
+    Attributes:
+        steps: (rows, 2), how combinations are made, as `record_sums.grouped` says it.
+        codes: (records, groups), the combination that each record has in each group.
+        values: how many values all attributes have.
+    """
+
+    steps: NDArray[np.uint32]
+    codes: NDArray[np.uint32]
+    values: int
+
+    def sums(self, said: Array) -> Shown:
+        """Return the sums, (records, classes), of what is said of each record's values, (values, classes)."""
+        from sidelight.belief.fit_kernels import add_values
+
+        out = np.zeros((len(self.codes), said.shape[1]), dtype=np.float32)
+        add_values(self.steps, self.codes, np.ascontiguousarray(said, dtype=np.float32), out)
+        return out
+
+    def counts(self, parts: Shown) -> Array:
+        """Return how many records have each value, (values, classes), by their parts, (records, classes)."""
+        from sidelight.belief.fit_kernels import count_values
+
+        counts = np.zeros((self.values, parts.shape[1]))
+        count_values(self.steps, self.codes, parts, counts)
+        return counts
 
 
 def _fitted(sample: _Sample, rng: np.random.Generator) -> list[Component]:
@@ -247,20 +288,27 @@ def _latent_classes(sample: _Sample, classes: int, rng: np.random.Generator) -> 
     shares = np.full(classes, 1 / classes)
     best = -np.inf
     for _ in range(_CLASS_STEPS):
-        logs = shown @ np.log(chances).T.astype(np.float32) + np.log(shares).astype(np.float32)
-        top = logs.max(axis=1, keepdims=True)
-        parts = np.exp(logs - top)
-        total = parts.sum(axis=1, keepdims=True)
-        parts /= total
+        parts = sample.lookups.sums(np.log(chances).T)
+        parts += np.log(shares).astype(np.float32)
+        fit = _divide(parts)
         sizes = parts.sum(axis=0, dtype=np.float64)
-        counts = parts.T @ shown + _CLASS_RECORDS * sample.marginals
+        counts = sample.lookups.counts(parts).T + _CLASS_RECORDS * sample.marginals
         chances, shares = counts / (sizes + _CLASS_RECORDS)[:, None], _class_shares(sizes)
-        fit = float((np.log(total) + top).mean())
         if fit - best < 1e-4:
             break
         best = fit
     rows = tuple(part / part.sum(axis=1, keepdims=True) for part in sample.split(chances))
     return LatentClasses(shares, rows), parts
+
+
+def _divide(logs: NDArray[np.floating[Any]]) -> float:
+    """Make logarithms, (records, classes), the parts of records in classes; return their mean logarithm."""
+    top = logs.max(axis=1, keepdims=True)
+    logs -= top
+    np.exp(logs, out=logs)
+    total = logs.sum(axis=1, keepdims=True)
+    logs /= total
+    return float((np.log(total) + top).mean())
 
 
 def _class_shares(sizes: Array) -> Array:
@@ -275,8 +323,8 @@ def _tree_mixture(sample: _Sample, classes: int, rng: np.random.Generator) -> Tr
     steps = min(_TREE_STEPS, max(1, int(_MOST_PAIRS / sample.offsets[-1] ** 2)))
     for _ in range(steps - 1):
         logs = mixture.log_classes(sample.codes)
-        parts = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)).astype(np.float32)
-        mixture = _mixture_of(sample, parts)
+        _divide(logs)
+        mixture = _mixture_of(sample, logs.astype(np.float32))
     return mixture
 
 
@@ -303,7 +351,7 @@ def _pair_counts(sample: _Sample, part: Shown) -> Array:
         members = part > _LEAST_PART
         shown = sample.shown[members]
         return np.asarray(((shown * part[members, None]).T @ shown).astype(np.float64))
-    from sidelight.belief.pair_kernels import count_pairs
+    from sidelight.belief.fit_kernels import count_pairs
 
     counts = np.zeros((values, values))
     count_pairs(sample.numbers, np.ascontiguousarray(part), _LEAST_PART, counts)
@@ -319,12 +367,17 @@ def _record_kernel(sample: _Sample, rng: np.random.Generator) -> RecordKernel:
     for _ in range(_KERNEL_STEPS):
         anew = np.repeat(rates, sizes) * sample.marginals
         kept = np.repeat(1 - rates, sizes)
-        near = (queries * np.log1p(kept / anew).astype(np.float32)) @ sample.shown.T
-        near[np.arange(len(asked)), asked] = -np.inf
-        near = np.exp(near - near.max(axis=1, keepdims=True))
-        near /= near.sum(axis=1, keepdims=True)
-        matching = (near @ sample.shown) * queries
-        copied = (matching * (kept / (kept + anew))).sum(axis=0, dtype=np.float64) / len(asked)
+        said = np.log1p(kept / anew)
+        matching = np.zeros(len(said))
+        for first in range(0, len(asked), _QUERIES):
+            some = queries[first : first + _QUERIES].T
+            near = sample.lookups.sums(said[:, None] * some)
+            near[asked[first : first + _QUERIES], np.arange(some.shape[1])] = -np.inf
+            near -= near.max(axis=0)
+            np.exp(near, out=near)
+            near /= near.sum(axis=0)
+            matching += (sample.lookups.counts(near) * some).sum(axis=1)
+        copied = matching * (kept / (kept + anew)) / len(asked)
         rates = np.clip(1 - np.add.reduceat(copied, sample.offsets[:-1]), _LEAST_RATE, 1 - _LEAST_RATE)
     records = Records(sample.schema, sample.codes, np.ones(len(sample.codes)))
     return RecordKernel(records, rates, sample.split(sample.marginals))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -125,7 +126,7 @@ class _Layout:
 
 def _lay_out(sums: RecordSums, places: tuple[int, ...]) -> _Layout:
     """Number the combinations that each group of attributes has, and merge records that agree in all."""
-    products, columns = _grouped(sums, places)
+    products, columns = grouped(sums.sizes, sums.codes, places)
     # as many as the kernel has loops for
     while len(columns) < 3 or (len(columns) % 4 and len(columns) not in (3, 6)):
         columns.append(np.zeros(len(sums.weights), dtype=np.intp))
@@ -138,21 +139,23 @@ def _lay_out(sums: RecordSums, places: tuple[int, ...]) -> _Layout:
     return _Layout(products, np.ascontiguousarray(ordered[firsts, :-1]), weights, starts)
 
 
-def _grouped(sums: RecordSums, places: tuple[int, ...]) -> tuple[NDArray[np.uint32], list[Positions]]:
-    """Divide the attributes greedily into groups with few combinations of values.
+def grouped(
+    sizes: Sequence[int], codes: Codes, places: Sequence[int]
+) -> tuple[NDArray[np.uint32], list[Positions]]:
+    """Divide the attributes at some places greedily into groups with few combinations of values.
 
     Returns how to make the table of their products, and for each group the row of each record's product.
     """
-    first_values = dict(zip(places, offsets([sums.sizes[place] for place in places]), strict=False))
-    left = sorted(places, key=lambda place: -sums.sizes[place])
+    first_values = dict(zip(places, offsets([sizes[place] for place in places]), strict=False))
+    left = sorted(places, key=lambda place: -sizes[place])
     # a table of products is made for every 64 releases, so it must stay small beside the records
-    most = min(_MOST_COMBINATIONS, max(64, len(sums.weights) // 16))
+    most = min(_MOST_COMBINATIONS, max(64, len(codes) // 16))
     rows, products, columns = 1, [np.zeros((1, 2), dtype=np.intp)], list[Positions]()
     while left:
-        base, numbers = 0, np.zeros(len(sums.weights), dtype=np.intp)
+        base, numbers = 0, np.zeros(len(codes), dtype=np.intp)
         for place in left[:_MOST_TRIED]:
-            size = sums.sizes[place]
-            keys, both = _numbered(numbers * size + sums.codes[:, place])
+            size = sizes[place]
+            keys, both = _numbered(numbers * size + codes[:, place])
             if len(keys) <= most or base == 0:
                 products.append(np.stack([keys // size + base, keys % size + first_values[place]], axis=1))
                 base, numbers, rows = rows, both, rows + len(keys)

@@ -180,10 +180,11 @@ class Tree:
 
     def log_records(self, codes: Codes) -> Array:
         """Return ln Pr(record) of whole records, shape (records,)."""
-        logs = np.zeros(len(codes))
+        logs, columns = np.zeros(len(codes)), codes.T.astype(np.intp)
         with np.errstate(divide="ignore"):
-            for position, (parent, rows) in enumerate(zip(self.parents, self.conditionals, strict=True)):
-                logs += np.log(rows)[codes[:, parent] if parent >= 0 else 0, codes[:, position]]
+            for own, parent, rows in zip(columns, self.parents, self.conditionals, strict=True):
+                at = own if parent < 0 else columns[parent] * rows.shape[1] + own
+                logs += np.log(rows).take(at)
         return logs
 
     def draw(self, value: int, count: int, rng: np.random.Generator) -> Codes:
