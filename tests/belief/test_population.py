@@ -312,3 +312,17 @@ def test_records_are_looked_up_in_groups_however_many_values_they_have() -> None
     sample = population_room._Sample(schema_of(sizes), rows_of(rng, sizes, 3000))
     assert 1 < sample.lookups.codes.shape[1] < len(sizes)
     assert (sample.lookups.counts(np.ones((3000, 1), np.float32))[:, 0] == sample.shown.sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("budget", [0.5, 30.0, 68.0, 69.0, 200.0])
+def test_products_of_latent_classes_are_within_their_rounding_of_logarithms(budget: float) -> None:
+    rng = np.random.default_rng(int(budget))
+    sizes = (3, *(4,) * 20)
+    chances = tuple(rng.dirichlet(np.full(size, 0.05), 5) + 1e-12 for size in sizes)
+    classes = LatentClasses(
+        rng.dirichlet(np.full(5, 0.3)), tuple(part / part.sum(1)[:, None] for part in chances)
+    )
+    said = centre({place: np.exp(budget * rng.random((70, 4))) for place in range(1, len(sizes))})
+    apart = np.abs(classes.log_joint(said, 0) - classes.log_joint(replace(said, has_zeros=True), 0)).max()
+    assert apart <= 2 * classes.rounding(said, 0) < 1e-6
+    assert (apart > 0) == (said.reach < 620), "or products were not taken where they keep their digits"

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sidelight.belief.likelihoods import HALF_UNIT, Centred, centre
+from sidelight.belief.likelihoods import DOUBLE_REACH, HALF_UNIT, Centred, centre, centre_lined
 from sidelight.belief.record_sums import RecordSums
 from sidelight.belief.tree import Tree, choose, is_single, log_mixed_sums
 from sidelight.foundation.arrays import Array, Codes, Positions, offsets
@@ -114,14 +114,19 @@ class LatentClasses(Component):
 
     def log_joint(self, likelihoods: Centred, place: int) -> Array:
         """Return ln of the summed likelihoods for each value of the attribute."""
-        logs = np.log(self.shares)[None, :]
+        means = (self.chances[other] @ table for other, table in likelihoods.tables.items())
+        least = -math.log(self.shares.min()) - math.log(self.chances[place].min())
         with np.errstate(divide="ignore"):
-            for other, table in likelihoods.tables.items():
-                logs = logs + np.log(table @ self.chances[other].T)
-            top = logs.max(axis=1, keepdims=True)
+            # Without zeros a class's likelihood is within `reach`: no product of it loses a digit in doubles.
+            if not likelihoods.has_zeros and likelihoods.reach + least <= DOUBLE_REACH:
+                products = reduce(np.multiply, means, self.shares[:, None])
+                return np.asarray(np.log(self.chances[place].T @ products).T + likelihoods.shift)
+            logs = reduce(np.add, map(np.log, means), np.log(self.shares)[:, None])
+            top = logs.max(axis=0)
             top[np.isneginf(top)] = 0.0  # a release that no class allows
             # all chances are positive, so the likeliest class counts for every value, with all its digits
-            return np.asarray(np.log(np.exp(logs - top) @ self.chances[place]) + (top + likelihoods.shift))
+            sums = self.chances[place].T @ np.exp(logs - top)
+            return np.asarray((np.log(sums) + top).T + likelihoods.shift)
 
     def rounding(self, likelihoods: Centred, place: int) -> float:
         """Return a bound: a number enters sums over values, one over classes, and logarithms."""
@@ -294,7 +299,7 @@ class RecordKernel(Component):
     def rounding(self, likelihoods: Centred, place: int) -> float:
         """Return the bound of the sums over the records, and of what is done before and after them."""
         seen = self._seen(likelihoods)
-        steps = sum(table.shape[1] + 4 for table in seen.tables.values()) + len(self.marginals[place]) + 8
+        steps = sum(len(table) + 4 for table in seen.tables.values()) + len(self.marginals[place]) + 8
         rate = self.rates[place]
         least = -math.log(rate * self.marginals[place].min()) if rate else 0.0
         after = _double_rounding(steps, seen.magnitude + least)
@@ -307,13 +312,12 @@ class RecordKernel(Component):
         asked, known = self._last.get("seen", (None, likelihoods))
         if asked is likelihoods:  # the sums and their rounding are asked for one after the other
             return known
-        seen = centre(
-            {
-                place: (1 - rate) * table + rate * (table @ self.marginals[place])[:, None]
-                for place, table in likelihoods.tables.items()
-                for rate in [self.rates[place]]
-            }
-        )
+        lined, marginal = np.empty_like(likelihoods.lined), self.marginals
+        parts = zip(likelihoods.tables.items(), pairwise(likelihoods.at), strict=True)
+        for (place, table), (start, stop) in parts:
+            rate = self.rates[place]
+            lined[start:stop] = (1 - rate) * table + rate * (marginal[place] @ table)
+        seen = centre_lined(lined, likelihoods.places, likelihoods.at)
         seen = replace(seen, shift=seen.shift + likelihoods.shift)
         self._last["seen"] = likelihoods, seen
         return seen

@@ -51,8 +51,7 @@ class RecordSums:
         laid = self._laid_out(tuple(likelihoods.tables))
         out = np.empty((len(likelihoods.shift), self.sizes[self.by]))
         digits = self._digits(likelihoods.reach)
-        rows = [*(table.T for table in likelihoods.tables.values()), np.ones((1, len(out)))]  # never none
-        lined = np.concatenate(rows, dtype=digits or np.float64)
+        lined = likelihoods.singles if digits is np.float32 else likelihoods.lined
         with np.errstate(divide="ignore"):
             if digits is None:
                 given = np.log(lined), laid.steps, laid.codes, np.log(laid.weights), laid.starts, out

@@ -201,10 +201,11 @@ class Tree:
         with np.errstate(divide="ignore"):
             # Without zeros a message is an average of products within `reach`: no digit is lost in doubles.
             if not likelihoods.has_zeros and likelihoods.reach <= DOUBLE_REACH:
-                tables = {position: table.T for position, table in likelihoods.tables.items()}
-                logs = np.log(self._gathered(tables, np.ones((1, 1)), np.multiply, np.matmul))
+                logs = np.log(
+                    self._gathered(dict(likelihoods.tables), np.ones((1, 1)), np.multiply, np.matmul)
+                )
             else:
-                tables = {position: np.log(table.T) for position, table in likelihoods.tables.items()}
+                tables = {position: np.log(table) for position, table in likelihoods.tables.items()}
                 logs = self._gathered(tables, np.zeros((1, 1)), np.add, _log_matmul)
             # as logarithms: a rare value's share would take the product out of the range of doubles
             return np.asarray((logs + np.log(prior)).T + likelihoods.shift)
