@@ -27,11 +27,11 @@ from sidelight.schema import Schema
 
 ALPHAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0, math.inf)
 AGREEMENTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
-_USUAL_ALPHA = 16.0
+_USUAL_ALPHA = 64.0
 """Prior weights fall off from this alpha, times the values of the longer side less 1 (Cauchy in ln alpha).
 
-The expected square of Cramer's V is (values of the longer side - 1) / (alpha + 1): it is a V of a quarter."""
-_SURE = 0.3
+The expected square of Cramer's V is (values of the longer side - 1) / (alpha + 1): it is a V of an eighth."""
+_SURE = 0.5
 """The prior weight of the centre itself, alpha infinite."""
 _LEANING = 0.5
 """The prior weight of centres that lean to agreement, or to the pairs, where there are any."""
