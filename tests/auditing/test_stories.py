@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import sidelight as sl
 from sidelight.auditing import Sampling, Story
 from sidelight.auditing.result import SUPPRESSED
+from sidelight.belief.population import Population
 from sidelight.belief.shuffled import all_shuffled, shuffled
 from sidelight.leakage import DeltaLeakage, DeltaPoint
 from sidelight.leakage.totals import at_delta
@@ -68,6 +71,25 @@ def test_the_table_decides_unless_another_is_named(audit: sl.Audit) -> None:
         assert (
             item.statement == f"{outcome}, for someone who knows this very table; exceeded in the worst case"
         )
+
+
+def test_a_belief_is_modelled_once_and_forgotten_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+    fit = Population.fit.__func__
+    monkeypatch.setattr(Population, "fit", classmethod(lambda *given: fits.append(1) or fit(*given)))
+    table = coins(300, 3)
+    first, again = (
+        sl.audit(table, sl.Plan.uniform(table.schema, epsilon=budget), ["x0"], delta=1e-2)
+        for budget in (1.0, 2.0)
+    )
+    assert again.population is first.population
+    assert len(fits) == 4  # itself, and dealt anew three times
+    sl.audit(coins(300, 3), first.plan, ["x0"], delta=1e-2)
+    assert len(fits) == 8, "an equal table is another one"
+    kept = ref(table)
+    del table, first, again
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_sampled_story_can_be_repeated(belief: sl.Belief, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,11 @@ times, and the largest figure counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sidelight.auditing.verdict import AdversaryName, Outcome, keeps
 from sidelight.belief import Belief
@@ -165,7 +166,7 @@ class Stories:
         """The population, as well as this table lets someone know it."""
         if self.belief.is_model or "population" not in self.adversaries:
             return None
-        return _population(self.belief, "fitting the population")
+        return _remembered(self.belief, "itself", lambda: [_population(self.belief, "the population")])[0]
 
     @cached_property
     def _null_populations(self) -> list[Belief]:
@@ -173,8 +174,14 @@ class Stories:
 
         They serve all secrets: models for each secret, with its column alone shuffled, would cost minutes.
         """
-        deals = [] if self.population is None else [all_shuffled(self.belief, seed) for seed in self._deals]
-        return [_population(table, "fitting its null") for table in deals if table is not None]
+        if self.population is None:
+            return []
+
+        def fitted() -> list[Belief]:
+            deals = [all_shuffled(self.belief, seed) for seed in self._deals]
+            return [_population(table, "its null") for table in deals if table is not None]
+
+        return _remembered(self.belief, "shuffled", fitted)
 
     @property
     def _deals(self) -> range:
@@ -242,6 +249,18 @@ def told_adversaries(belief: Belief) -> tuple[AdversaryName, ...]:
     return ("population", "table") if counts_people(belief) else ("table",)
 
 
+_FITTED: WeakKeyDictionary[Belief, dict[str, list[Belief]]] = WeakKeyDictionary()
+"""The models that were fitted to beliefs, for as long as somebody has these."""
+
+
+def _remembered(belief: Belief, name: str, fit: Callable[[], list[Belief]]) -> list[Belief]:
+    """Return models of a belief; one that is audited again, under another plan, has them already."""
+    known = _FITTED.setdefault(belief, {})
+    if name not in known:
+        known[name] = fit()
+    return known[name]
+
+
 def _population(belief: Belief, said: str) -> Belief:
-    (population,) = [Belief.population_of(source) for source in track([belief], said)]
+    (population,) = [Belief.population_of(source) for source in track([belief], f"fitting {said}")]
     return population
