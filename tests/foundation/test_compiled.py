@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidelight.foundation import compiled
+from sidelight.foundation.bits import code_counts
 from sidelight.foundation.compiled import CACHED, LARGE, PATIENCE, WARM, Loop, use_loop
 from sidelight.mechanisms import create
 
@@ -58,6 +59,14 @@ def test_a_cached_loop_is_read_only_where_the_compiler_is_loaded(monkeypatch) ->
 def test_many_small_batches_are_a_large_table() -> None:
     batches = PATIENCE // (LARGE // 2)
     assert [use_loop(LOOP, LARGE // 2) for _ in range(batches + 1)] == [False] * batches + [True]
+
+
+@pytest.mark.usefixtures("cold")
+def test_counting_small_batches_of_codes_never_fetches_a_compiler(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "sidelight.foundation.kernels", None)  # whoever imports it fails
+    codes = np.arange(LARGE // 2) % 3
+    for _ in range(2 * PATIENCE // len(codes) + 1):
+        code_counts(codes.astype(np.uint8), 3)
 
 
 @pytest.mark.parametrize("loop", get_args(Loop))

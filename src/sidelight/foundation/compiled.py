@@ -37,19 +37,20 @@ _waited: Counter[Loop] = Counter()
 _least: int | None = None  # tests set it, to take one path or the other whatever is loaded
 
 
-def use_loop(loop: Loop, rows: int, width: float = 1) -> bool:
+def use_loop(loop: Loop, rows: int, width: float = 1, *, waits: bool = True) -> bool:
     """Whether work on `rows` rows of `width` words each is done by a compiled loop.
 
     Args:
         loop: which one.
         rows: how many rows there are.
         width: how many words a row takes: those that are drawn, or what costs as much as drawing them.
+        waits: whether small batches add up to a reason to fetch it; not where numpy is nearly as quick.
     """
     work = rows * width
     if _least is not None:
         return work >= _least
     if work < _enough(loop):
-        _waited[loop] += int(work)
+        _waited[loop] += int(work) if waits else 0
         return False
     _run.add(loop)
     return True
