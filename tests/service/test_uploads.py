@@ -87,7 +87,9 @@ def test_json_at_once_is_what_it_is_report_by_report(count: int) -> None:
         content = broken(rng, written(rng, reports(rng)))
         wanted = read(strictly, content)
         assert read(from_json, content) == wanted, content
-        quick += _at_once(content) is not None
+        at_once = _at_once(content)
+        assert at_once is None or read(lambda _, found=at_once: found, content) == wanted, content
+        quick += at_once is not None
         refused += len(wanted) == 2
     assert quick > count / 10
     assert refused > count / 10

@@ -37,7 +37,7 @@ class UploadIn(msgspec.Struct, forbid_unknown_fields=True):
     reports: list[ReportIn]
 
 
-_SHORT = 2048
+_SHORT = 4096
 """An upload of fewer bytes is read report by report in less time."""
 _decoder = msgspec.json.Decoder(UploadIn)
 _bytes = msgspec.json.Decoder(bytes)
