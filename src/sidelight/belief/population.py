@@ -89,8 +89,8 @@ class Population:
         """Fit the mixture to records, shape (n, attributes).
 
         The same records and seed give the same mixture. It is a model, not a private release. It takes about
-        10 seconds of one core for 16 attributes with 175 values in all, and 130 for 1,000 coins; more values
-        than these are fitted to fewer rows in fewer steps.
+        5 seconds of one core for 16 attributes with 175 values in all; many more values are fitted to fewer
+        rows in fewer steps.
         """
         rng = _coins(seed, 0)
         most = min(MOST_ROWS, max(2000, int(_MOST_COUNTS / sum(schema.sizes) ** 2)))
