@@ -4,6 +4,9 @@ BIN := .venv/bin
 # Tests start hundreds of Pythons: what one of them has compiled, the others read, whatever a shell has set.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Tests are more processes than there are cores: a thread that waits by spinning takes one from all others.
+export OMP_WAIT_POLICY := passive
+
 # What a target prints when it is done, instead of line by line between the tests.
 IN_ONE_PIECE = > build/$@.txt 2>&1; code=$$?; cat build/$@.txt; exit $$code
 
