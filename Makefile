@@ -18,7 +18,6 @@ demo: .venv/core
 # Two processes at first, one for a core. All else then at once, as each waits for something now and then. Where one
 # of them failed, how examples and studies ended is said again: the suite prints a lot meanwhile.
 test: .venv/dev
-	mkdir -p build
 	$(MAKE) --jobs=2 lint .venv/compiled
 	$(MAKE) --jobs=3 suite examples studies || { tail -n 40 build/examples.txt build/studies.txt; exit 1; }
 
@@ -97,6 +96,7 @@ clean:
 
 # Python compiles what it loads for the first time, and pytest every test: once, not in each worker.
 .venv/compiled: .venv/dev
+	mkdir -p build
 	$(BIN)/python -m pytest --collect-only -q > build/collected.txt 2>&1 || { cat build/collected.txt; exit 1; }
 	touch $@
 
