@@ -15,12 +15,13 @@ import numpy as np
 from sidelight.estimation.bayes import Noisy, Posterior
 from sidelight.estimation.in_common import shared
 from sidelight.estimation.priors import COUNT, prior_weights
+from sidelight.estimation.skewed_noise import judged_again
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.estimation.under_priors import Averaged, roughly, under_all
 from sidelight.foundation.arrays import Array
 
-_TOLD, _TELLING_ROUNDS = 2.0, 10
-_ALIKE = 0.5
+_TOLD, _TELLING_ROUNDS = 0.8, 10
+_ALIKE = 0.4
 
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
@@ -40,7 +41,9 @@ def improved(
 
     first = _noisy(estimates, [projected(item.estimate) for item in estimates])
     attributes = _noisy(estimates, roughly(first))
-    return posteriors(attributes, domains, given)
+    known = list(given) or [None] * len(attributes)
+    found = judged_again(estimates, attributes, under_all(attributes, known), known)
+    return _helping(attributes, domains, _apart(found, known))
 
 
 def _noisy(estimates: Sequence[Unbiased], near: Sequence[Array]) -> list[Noisy]:
@@ -74,7 +77,14 @@ def posteriors(
         domains: the places of attributes that share their values, for all of them.
         given: frequencies that are known from elsewhere, None where none are.
     """
-    results = _apart(attributes, list(given) or [None] * len(attributes))
+    known = list(given) or [None] * len(attributes)
+    return _helping(attributes, domains, _apart(under_all(attributes, known), known))
+
+
+def _helping(
+    attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], results: list[Posterior]
+) -> list[Posterior]:
+    """Return the posteriors of attributes that may have frequencies in common, of what each is by itself."""
     for places in domains:
         if len(places) > 1:
             moved = shared([attributes[place] for place in places], [results[place] for place in places])
@@ -83,12 +93,11 @@ def posteriors(
     return results
 
 
-def _apart(attributes: Sequence[Noisy], given: Sequence[Array | None]) -> list[Posterior]:
+def _apart(found: Sequence[Averaged], given: Sequence[Array | None]) -> list[Posterior]:
     """Return posteriors of attributes that tell each other how uneven they are, and nothing else."""
-    found = under_all(attributes, given)
     base = [
-        prior_weights(len(item.centre), prior is not None)
-        for item, prior in zip(attributes, given, strict=True)
+        prior_weights(item.means.shape[1], prior is not None)
+        for item, prior in zip(found, given, strict=True)
     ]
     told = _told(found, base)
     alike = _alike(found, base)

@@ -60,10 +60,14 @@ def posterior(
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """Estimates that add up to 1, and the variances of independent noise that would make them so."""
+    """Estimates that add up to 1, and the variances of independent noise that would make them so.
+
+    No variance is taken to be below `least`.
+    """
 
     centre: Array
     variances: Array
+    least: float = _LEAST_VARIANCE
 
     @classmethod
     def of(cls, estimate: Array, variances: Array, adds_up: bool = True) -> Noisy:
@@ -76,10 +80,11 @@ class Noisy:
         centre = np.asarray(estimate, dtype=np.float64)
         # What is a thousand deviations away from all frequencies has more noise than stated.
         off = float(np.abs(centre - projected(centre)).max()) / _FARTHEST
-        given = np.maximum(np.asarray(variances, dtype=np.float64), max(off**2, _LEAST_VARIANCE))
+        least = max(off**2, _LEAST_VARIANCE)
+        given = np.maximum(np.asarray(variances, dtype=np.float64), least)
         apart = spread_apart(given) if adds_up else given
         # On the simplex the likelihood changes by a constant only if the estimate is moved along v.
-        return cls(centre + (1 - centre.sum()) * apart / apart.sum(), apart)
+        return cls(centre + (1 - centre.sum()) * apart / apart.sum(), apart, least)
 
     @property
     def deviations(self) -> Array:
