@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -24,9 +25,16 @@ ROOMS = (
 )  # fmt: skip
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all that a file says of imports and calls; every test of it asks for the same."""
+    kept = (ast.Import, ast.ImportFrom, ast.Call)
+    return tuple(node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, kept))
+
+
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = (
@@ -177,15 +185,16 @@ AT_THE_DOOR: dict[str, str] = {
 
 def calls(path: Path, *functions: str) -> list[ast.Call]:
     """Return the calls of builtins in a file."""
-    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
-    named = (node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    named = (
+        node for node in nodes_of(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
     return [node for node in named if node.func.id in functions and len(node.args) > 1]
 
 
 def imported(path: Path) -> dict[str, str]:
     """Return the names that a file takes from other rooms, with these rooms; errors are for everyone."""
-    parts = ((node, str(node.module).split(".")) for node in ast.walk(ast.parse(path.read_text("utf-8")))
-             if isinstance(node, ast.ImportFrom))  # fmt: skip
+    found = (node for node in nodes_of(path) if isinstance(node, ast.ImportFrom))
+    parts = ((node, str(node.module).split(".")) for node in found)
     others = {*ROOMS} - {room_of(path), "foundation"}
     return {
         alias.asname or alias.name: module[1]
