@@ -567,7 +567,8 @@ def test_counts_too_rare_for_doubles_are_bounded_by_the_memo(size: int, epsilon:
 
 @pytest.mark.parametrize("name", ORACLES)
 @pytest.mark.parametrize(
-    ("epsilon", "count"), [(60.0, 30), (200.0, 5), pytest.param(200.0, 30, marks=pytest.mark.deep)]
+    ("epsilon", "count"),
+    [(60.0, 15), (200.0, 5), *(pytest.param(budget, 30, marks=pytest.mark.deep) for budget in (60.0, 200.0))],
 )
 def test_many_rounds_at_a_large_budget_are_stated(name: str, epsilon: float, count: int):
     """A double cannot tell the rates from 1 there."""

@@ -212,7 +212,7 @@ def _run(monkeypatch, *arguments: object) -> int:
     return int(raised.value.code or 0)
 
 
-@pytest.mark.parametrize("columns", [2_000, 10_000])
+@pytest.mark.parametrize("columns", [2_000, pytest.param(10_000, marks=pytest.mark.deep)])
 def test_thousands_of_columns_are_refused_before_the_work(
     columns: int, tmp_path: Path, monkeypatch, capsys
 ) -> None:
