@@ -34,8 +34,8 @@ def improved(
 ) -> list[Posterior]:
     """Return posteriors of attributes from unbiased estimates; the rest is as in `posteriors`.
 
-    Variances depend on the frequencies: they are taken near what a few priors make of the estimates, see
-    `_noisy`.
+    Variances depend on the frequencies: priors are judged with those near what a few of them make of the
+    estimates, see `_noisy`, and then each with those near its own means, see `skewed_noise`.
     """
     from sidelight.estimation.bayes_kernels import projected
 
