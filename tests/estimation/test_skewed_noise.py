@@ -36,8 +36,8 @@ def law_of(counts: Whole, epsilon: float) -> Unbiased:
 
 def judged(law: Unbiased, given: Array | None = None) -> tuple[Averaged, Averaged]:
     """Return an attribute under all priors with noise that is normal, and with its own."""
-    near = roughly([Noisy.of(law.estimate, law.variance(to_simplex(law.estimate)))])[0]
-    item = Noisy.of(law.estimate, law.variance((2 * near + law.estimate) / 3))
+    near = roughly([Noisy.of(law.estimate, law.variance(to_simplex(law.estimate)), law.adds_up)])[0]
+    item = Noisy.of(law.estimate, law.variance((2 * near + law.estimate) / 3), law.adds_up)
     before = under_all([item], [given])
     return before[0], judged_again([law], [item], before, [given])[0]
 
@@ -80,6 +80,7 @@ def test_evidence_and_means_are_those_of_the_counts_themselves(
             evidence, mean, deviation = exact(seen, epsilon, drawn)
             assert after.evidence[place] == pytest.approx(evidence, abs=0.15)
             assert np.abs((after.means[place] - mean) / deviation).max() < 0.35
+            assert np.abs(np.log(np.sqrt(after.spreads[place]) / deviation)).max() < 0.3
     even = exact(seen, epsilon, np.full((1, size), 1 / size))[0]
     assert after.evidence[len(SHAPES) - 1] == pytest.approx(even, abs=0.01)
     if epsilon == 4.0:  # normal noise would rule even frequencies out
@@ -101,6 +102,7 @@ def test_one_value_that_has_everything_is_judged_by_the_counts_too() -> None:
     evidence, mean, _ = exact(counts, 4.0, np.eye(4))
     assert after.evidence[0] == pytest.approx(evidence, abs=0.01)
     np.testing.assert_allclose(after.means[0], mean, atol=1e-6)
+    np.testing.assert_allclose(after.spreads[0], after.means[0] * (1 - after.means[0]))
 
 
 def test_factors_have_the_height_and_the_slope_of_the_likelihood(rng: np.random.Generator) -> None:
@@ -111,8 +113,54 @@ def test_factors_have_the_height_and_the_slope_of_the_likelihood(rng: np.random.
     slopes = (noise.deviance(at + step) - noise.deviance(at - step)) / (2 * step)
     np.testing.assert_allclose(-slopes / 2, (centres - at) / variances, rtol=1e-4)
     gain = ((centres - at) ** 2 - (centres - law.estimate) ** 2) / variances
-    is_bounded = variances * 0.11 < noise.normal_at(law.estimate + 0 * at)[1]
-    np.testing.assert_allclose(gain[is_bounded], noise.deviance(at)[is_bounded], rtol=1e-6)
+    np.testing.assert_allclose(gain, noise.deviance(at), rtol=1e-6)
+
+
+def bits_of(counts: Whole, reports: int, epsilon: float, scale: float = 1.0) -> Unbiased:
+    """Return the estimate from counts of unary bits, its noise so many times as wide; it does not add up."""
+    keep, lie = 0.5, 1 / (math.exp(epsilon) + 1)
+    gap, flat = keep - lie, np.ones(len(counts))
+    none, full = lie * (1 - lie) / gap**2, (keep * (1 - 2 * lie) + lie**2) / gap**2
+    return Unbiased(
+        (counts / reports - lie) / gap, scale * none / reports * flat, (full - none) / reports * flat,
+        -flat / reports, reports, adds_up=False,
+    )  # fmt: skip
+
+
+def test_counts_of_bits_are_judged_as_binomial_ones(rng: np.random.Generator) -> None:
+    counts, reports, epsilon = np.array([30, 14, 10, 12, 9, 15]), 60, 2.0
+    lie = 1 / (math.exp(epsilon) + 1)
+    _, after = judged(bits_of(counts, reports, epsilon))
+
+    def likely(drawn: Array) -> float:
+        shares = lie + (0.5 - lie) * drawn
+        logs = np.log(shares) @ counts + np.log1p(-shares) @ (reports - counts)
+        return float(logs.max() + np.log(np.exp(logs - logs.max()).mean()))
+
+    flat = likely(rng.dirichlet(np.ones(6), _DRAWS))
+    shown = after.evidence - after.evidence[SHAPES.index(1.0)]
+    assert shown[0] == pytest.approx(likely(np.eye(6)) - flat, abs=0.3)
+    assert shown[len(SHAPES) - 1] == pytest.approx(likely(np.full((1, 6), 1 / 6)) - flat, abs=0.3)
+
+
+def test_where_noise_hardly_changes_evidence_stays_as_it_was() -> None:
+    counts = np.array([30, 14, 10, 12, 9, 15])
+    before, after = judged(bits_of(counts, 60, 2.0, scale=400.0))
+    is_likely = prior_weights(6) > 0
+    np.testing.assert_allclose(after.evidence[is_likely], before.evidence[is_likely], atol=0.02)
+
+
+def test_attributes_are_judged_together_as_they_are_apart() -> None:
+    rng = np.random.default_rng(3)
+    laws = [law_of(rng.multinomial(300, rng.dirichlet(np.full(40, shape))), 4.0) for shape in (0.1, 5.0)]
+    items = [Noisy.of(law.estimate, law.variance(to_simplex(law.estimate))) for law in laws]
+    found = under_all(items, [None, None])
+    together = judged_again(laws, items, found, [None, None])
+    for law, item, before, one in zip(laws, items, found, together, strict=True):
+        alone = judged_again([law], [item], [before], [None])[0]
+        np.testing.assert_allclose(one.evidence, alone.evidence, rtol=1e-9)
+        np.testing.assert_allclose(one.means, alone.means, atol=1e-12)
+        np.testing.assert_allclose(one.spreads, alone.spreads, atol=1e-12)
 
 
 def test_few_reports_with_little_noise_err_less_than_normal_noise_would() -> None:

@@ -128,16 +128,11 @@ def each_posterior(
 
     Shares are (attributes, priors, values), or (1, priors, values) for all of them.
     """
-    from sidelight.estimation.bayes_cumulants import LEAST
-    from sidelight.estimation.bayes_kernels import each_dirichlets
-
-    count, size = sum(map(math.isfinite, alphas)), centres.shape[1]
-    shapes = np.maximum(np.array(alphas[:count])[:, None] * shares[:, :count], LEAST)
-    means = np.empty((len(centres), len(alphas), size))
+    count = sum(map(math.isfinite, alphas))
+    means = np.empty((len(centres), len(alphas), centres.shape[1]))
     spreads, evidence = np.zeros(means.shape), np.empty(means.shape[:2])
-    # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
-    tilts = np.minimum(-(shapes.sum(axis=2) - size), 0.0)
-    each_dirichlets(centres, deviations, shapes, tables(), tilts, means, spreads, evidence)
+    shapes = np.array(alphas[:count])[:, None] * shares[:, :count]
+    write_posteriors(centres, deviations, shapes, means, spreads, evidence)
     means[:, count:] = shares[:, count:]
     off = (shares[:, count:] - centres[:, None]) / deviations[:, None]
     evidence[:, count:] = -0.5 * (off**2).sum(axis=2)
@@ -147,3 +142,16 @@ def each_posterior(
         means[lost] = np.broadcast_to(shares, means.shape)[lost]
         spreads[lost], evidence[lost] = 0.0, -np.inf
     return means, spreads, evidence
+
+
+def write_posteriors(
+    centres: Array, deviations: Array, shapes: Array, means: Array, spreads: Array, evidence: Array
+) -> None:
+    """Write what Dirichlet(shapes) makes of attributes, (attributes, priors, values); one part is for all."""
+    from sidelight.estimation.bayes_cumulants import LEAST
+    from sidelight.estimation.bayes_kernels import each_dirichlets
+
+    used = np.maximum(shapes, LEAST)
+    # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
+    tilts = np.minimum(centres.shape[1] - used.sum(axis=2), 0.0)
+    each_dirichlets(centres, deviations, used, tables(), tilts, means, spreads, evidence)

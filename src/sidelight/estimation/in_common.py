@@ -37,7 +37,10 @@ class _Ways:
 
 
 def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior]:
-    """Return posteriors of attributes over the same values, from what each is by itself."""
+    """Return posteriors of attributes over the same values, from what each is by itself.
+
+    That may have been judged with skewed noise; what they have in common is judged with normal noise.
+    """
     means = np.array([own.mean for own in apart])
     near = np.maximum(means.mean(axis=0), 1e-3 / means.shape[1])
     centres, noise = np.array([item.centre for item in items]), np.array([item.variances for item in items])

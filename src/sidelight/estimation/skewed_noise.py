@@ -1,12 +1,14 @@
 """The likelihood of estimates whose variance rises with the frequency, as that of counts does.
 
 It is e^(-D/2) with the deviance D = 2 int_x^f (f - t) / V(t) dt (Wedderburn 1974; McCullagh, Nelder 1989,
-9.2), V the variance of independent noise. Counts of randomised response are Poisson counts given their sum,
-so this is their own likelihood; with V constant it is the normal one.
+9.2), V the variance of independent noise. Counts of randomised response are Poisson counts given their sum.
+So this is their own likelihood where an error is about those whom people were drawn from; about the people
+themselves it is an approximation, since their noise stays as skewed when its variance is less. With V
+constant it is the normal likelihood.
 
-The kernels integrate normal factors only. Near the means that a prior leads to, such a factor is given the
-height and the slope of the likelihood there, and its height at the estimate, where it peaks. So every prior
-is judged twice: with noise near what a few priors make of the estimates, then near its own means.
+The kernels integrate normal factors only. Near the means that a prior leads to, such a factor has the height
+and the slope of the likelihood there, and the likelihood's height at the estimate. So every prior is judged
+twice: with noise near what a few priors make of the estimates, then near its own means.
 """
 
 from __future__ import annotations
@@ -17,23 +19,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from sidelight.estimation.bayes import Noisy
-from sidelight.estimation.priors import GIVEN, SHAPES, prior_weights
+from sidelight.estimation.priors import SHAPES, prior_weights
 from sidelight.estimation.unbiased import Unbiased
-from sidelight.estimation.under_priors import Averaged, by_size, stacked, under_one, under_prior
+from sidelight.estimation.under_priors import Averaged, by_size, stacked, under_one, write_some
 from sidelight.foundation.arrays import Array, Mask
 
 _FLATTEST = 0.1  # the least precision of a normal factor, of that at its frequency: nobody's report has none
 _NEARLY_CONSTANT = 1e-3
-_BEYOND = 20.0  # nats behind the likeliest prior: no other attribute helps one back from there
-_ALIKE = 0.2  # how far the logarithms of variances may be apart
+_BEYOND = 15.0  # nats behind the likeliest prior of an attribute, where means hardly matter
+_RIGHT = 0.2  # how far the logarithms of variances may be apart
 
 
 @dataclass(frozen=True, eq=False)
 class SkewedNoise:
     """Estimates of attributes of one size and the variance a + b x + c x^2 of their independent noise.
 
-    All are (attributes, 1, values), `offset` is (attributes, 1): what moving estimates to where they add up
-    to 1 left out of the evidence.
+    All are (attributes, 1, values), but for `least`, which no variance is below, (attributes, 1, 1), and
+    `offset`, (attributes, 1): what moving estimates to where they add up to 1 left out of the evidence.
     """
 
     estimate: Array
@@ -47,7 +49,9 @@ class SkewedNoise:
     def of(cls, laws: Sequence[Unbiased], attributes: Sequence[Noisy]) -> SkewedNoise:
         """Return the noise of estimates with these laws, which are `attributes` near some frequencies."""
         estimate = np.array([law.estimate for law in laws])[:, None]
-        constant, slope, curve = (np.array(rows)[:, None] for rows in zip(*map(_apart, laws), strict=True))
+        constant, slope, curve = (
+            np.array(rows)[:, None] for rows in zip(*map(_independent, laws), strict=True)
+        )
         least = np.array([item.least for item in attributes])[:, None, None]
         whole = np.array([item.variances.sum() for item in attributes])[:, None]
         return cls(estimate, constant, slope, curve, least, (1 - estimate.sum(axis=2)) ** 2 / (2 * whole))
@@ -116,35 +120,30 @@ def _judged_again(
     evidence is put right.
     """
     centres, deviations = stacked(items)
-    first, used = centres[:, None], deviations[:, None] ** 2
-    means, spreads, evidence = (np.array(rows) for rows in zip(*map(_columns, before), strict=True))
-    evidence += noise.excess(means, first, used)
-    size = means.shape[2]
-    likely = np.array([prior_weights(size, share is not None) > 0 for share in given])
-    if likely[0, 0]:
+    used = deviations[:, None] ** 2
+    found = means, spreads, evidence = _stacked(before)
+    evidence += noise.excess(means, centres[:, None], used)
+    is_likely = np.array([prior_weights(means.shape[2], share is not None) > 0 for share in given])
+    if is_likely[0, 0]:
         means[:, 0], evidence[:, 0] = noise.under_one()
         spreads[:, 0] = means[:, 0] * (1 - means[:, 0])
     middles, wide = noise.normal_at(means)
-    again = _in_question(likely, evidence) & (np.abs(np.log(wide / used)).max(axis=2) > _ALIKE)
-    even = np.full(size, 1 / size)
-    for place in np.flatnonzero(again.any(axis=0)).tolist():
-        at = np.flatnonzero(again[:, place]).tolist()
-        factors = [Noisy(middles[row, place], wide[row, place]) for row in at]
-        shares = np.array([even if place < GIVEN else given[row] for row in at])
-        fits = [before[row].fit for row in at]
-        means[at, place], spreads[at, place], evidence[at, place] = under_prior(place, factors, shares, fits)
+    again = _in_question(is_likely, evidence) & (np.abs(np.log(wide / used)).max(axis=2) > _RIGHT)
+    fits = [one.fit for one in before]
+    write_some(again, middles, np.sqrt(wide), fits, given, found)
     evidence += np.where(again, noise.excess(means, middles, wide), 0.0)
-    rows = zip(means, spreads, evidence, before, strict=True)
-    return [Averaged(mean, spread, likely, one.fit) for mean, spread, likely, one in rows]
+    return [Averaged(*rows) for rows in zip(means, spreads, evidence, fits, strict=True)]
 
 
-def _columns(found: Averaged) -> tuple[Array, Array, Array]:
-    return found.means, found.spreads, found.evidence
+def _stacked(found: Sequence[Averaged]) -> tuple[Array, Array, Array]:
+    """Return means, variances and evidence of attributes."""
+    means, spreads, evidence = zip(*((one.means, one.spreads, one.evidence) for one in found), strict=True)
+    return np.array(means), np.array(spreads), np.array(evidence)
 
 
-def _in_question(likely: Mask, evidence: Array) -> Mask:
+def _in_question(is_likely: Mask, evidence: Array) -> Mask:
     """Return which priors may matter, (attributes, priors), but those whose means are known beforehand."""
-    found = np.where(likely, evidence, -np.inf)
+    found = np.where(is_likely, evidence, -np.inf)
     near = found > found.max(axis=1, keepdims=True) - _BEYOND
     near[:, [0, len(SHAPES) - 1, -1]] = False
     return np.asarray(near)
@@ -155,11 +154,12 @@ def _is_skewed(law: Unbiased) -> bool:
     return len(law.estimate) > 1 and bool(np.any(law.slope) or np.any(law.curve))
 
 
-def _apart(law: Unbiased) -> tuple[Array, Array, Array]:
+def _independent(law: Unbiased) -> tuple[Array, Array, Array]:
     """Return a, b and c of the independent noise that an estimate's is, once its sum is known.
 
-    Where estimates add up to 1, V(x) = a + bx adds up to the same whatever the frequencies are, and noise of
-    variance V(1 - V/sum V) is left of it: that is known for even frequencies, and for a value of frequency 0.
+    Where estimates add up to 1, V(x) = a + bx is taken to add up to the same whatever the frequencies are, as
+    it does for randomised response, so that noise of variance V(1 - V/sum V) is left. The law says how much
+    that is for even frequencies, and for a value of frequency 0.
     """
     size = len(law.estimate)
     if not law.adds_up:

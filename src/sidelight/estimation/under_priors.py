@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sidelight.estimation.bayes import Noisy, Posterior, dirichlet_posteriors, each_posterior, tables
+from sidelight.estimation.bayes import (
+    Noisy,
+    Posterior,
+    dirichlet_posteriors,
+    each_posterior,
+    tables,
+    write_posteriors,
+)
 from sidelight.estimation.priors import (
     CHARGE,
     CONCENTRATIONS,
@@ -22,7 +29,7 @@ from sidelight.estimation.priors import (
     prior_weights,
     under_mixture,
 )
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Mask
 
 _FEW = (10**-0.5, 10.0)
 Fit = tuple[float, Array, Array, float]
@@ -126,24 +133,55 @@ def _fitted(item: Noisy, found: Averaged) -> Averaged:
     return replace(found, fit=(shape, rates, weights, norm))
 
 
-def under_prior(
-    place: int, items: Sequence[Noisy], shares: Array, fits: Sequence[Fit | None]
-) -> tuple[Array, Array, Array]:
-    """Return what one prior makes of attributes of one size: means, variances, evidence; a row for each.
+def write_some(
+    some: Mask, centres: Array, deviations: Array, fits: Sequence[Fit | None], given: Sequence[Array | None],
+    found: tuple[Array, Array, Array],
+) -> None:  # fmt: skip
+    """Write what some priors make of attributes of one size, each prior seeing centres and noise of its own.
 
-    Shares are what Dirichlet priors lie around, (attributes, values); fits are those of the attributes.
+    Args:
+        some: for which priors, (attributes, priors); none whose means are known beforehand.
+        centres: (attributes, priors, values).
+        deviations: of the noise around them.
+        fits: the mixture that was fitted to each attribute.
+        given: the frequencies that are known of each from elsewhere.
+        found: means, variances and evidence of all.
     """
-    centres, deviations = stacked(items)
-    if place < POWER or place >= GIVEN:
-        alpha = shares.shape[1] * SHAPES[place] if place < POWER else CONCENTRATIONS[place - GIVEN]
-        means, spreads, evidence = each_posterior(centres, deviations, shares[:, None], [alpha])
-        return means[:, 0], spreads[:, 0], evidence[:, 0]
-    means, spreads, evidence = np.empty_like(centres), np.empty_like(centres), np.empty(len(items))
-    known = {at: (1.0, rates, weights, norm) for at, rates, weights, norm in mixtures(shares.shape[1])}
-    for row, (item, fit) in enumerate(zip(items, fits, strict=True)):
-        shape, rates, weights, norm = fit if fit is not None and place == FITTED else known[place]
-        evidence[row] = under_mixture(item, rates, weights, means[row], spreads[row], shape) - norm
-    return means, spreads, evidence
+    from sidelight.estimation.bayes_kernels import each_mixture
+
+    means, spreads, evidence = found
+    size = centres.shape[2]
+    shaped = some.copy()
+    shaped[:, POWER:GIVEN] = False
+    if shaped.any():
+        at = np.nonzero(shaped)
+        shapes = np.array([_shapes(place, size, given[row]) for row, place in zip(*at, strict=True)])[:, None]
+        rows = _empty(len(shapes), size)
+        write_posteriors(centres[at], deviations[at], shapes, *rows)
+        means[at], spreads[at], evidence[at] = (part[:, 0] for part in rows)
+    for place, rates, weights, norm in mixtures(size):
+        at = np.flatnonzero(some[:, place]), np.array(place)
+        rows = _empty(len(at[0]), size)
+        each_mixture(centres[at], deviations[at], rates, weights, tables(), 0, *rows)
+        means[at], spreads[at], evidence[at] = rows[0][:, 0], rows[1][:, 0], rows[2][:, 0] - norm
+    for row, fit in enumerate(fits):
+        if some[row, FITTED] and fit is not None:
+            shape, rates, weights, norm = fit
+            item = Noisy(centres[row, FITTED], deviations[row, FITTED] ** 2)
+            likely = under_mixture(item, rates, weights, means[row, FITTED], spreads[row, FITTED], shape)
+            evidence[row, FITTED] = likely - norm
+
+
+def _shapes(place: int, size: int, given: Array | None) -> Array:
+    """Return those of the Dirichlet prior at this place."""
+    if place < POWER or given is None:
+        return np.full(size, SHAPES[place])
+    return np.asarray(CONCENTRATIONS[place - GIVEN] * given)
+
+
+def _empty(count: int, size: int) -> tuple[Array, Array, Array]:
+    """Return room for means, variances and evidence of one prior each."""
+    return np.empty((count, 1, size)), np.empty((count, 1, size)), np.empty((count, 1))
 
 
 def under_shapes(centres: Array, deviations: Array) -> tuple[Array, Array, Array]:
