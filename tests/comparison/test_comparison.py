@@ -189,6 +189,7 @@ def test_the_page_and_markdown_say_the_same_and_obey_no_name(plan: sl.Plan, beli
     assert three.changes == ()
     same = compare(belief, {"a": plan, "b": plan}, ["sex"])
     assert "leaks as much as a about every secret" in comparison_headline(same)
+    assert comparison_headline(same).endswith(" percentage points as well.")
     assert "The plans say the same." in comparison_markdown(same)
 
 

@@ -144,8 +144,9 @@ def comparison_headline(result: Comparison) -> str:
         said = f"{last.name} leaks {' and '.join(parts)} than {first.name}"
     if first.use is None or last.use is None:
         return f"{said}."
-    errors = f"{hundredths(last.use.error)} percentage points instead of {hundredths(first.use.error)}"
-    return f"{said}; its estimates would be off by {errors}."
+    after, before = hundredths(last.use.error), hundredths(first.use.error)
+    rest = "as well" if after == before else f"instead of {before}"
+    return f"{said}; its estimates would be off by {after} percentage points {rest}."
 
 
 def _of(count: int, whole_number: int) -> str:
