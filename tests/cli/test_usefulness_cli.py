@@ -53,7 +53,7 @@ def test_advice_and_estimates_say_it_first(run, few: Path) -> None:
     shown = run("advise", few, "--epsilon", 0.1, "--report", "advice.html")
     assert shown.out.startswith(WORSE)
     assert f"<h1>{WORSE}" in Path("advice.html").read_text()
-    run("collect", few, "--epsilon", 0.05, "--protocol", "spl", "--seed", 1, "-o", "r.parquet")
+    run("collect", few, "--epsilon", 0.1, "--protocol", "spl", "--seed", 1, "-o", "r.parquet")
     shown = run("estimate", "r.parquet", "--report", "page.html", "--within", 0.05)
     assert shown.out.startswith("These estimates cannot be told from guessing")
     assert "To be right to 5 percentage points" in shown.out
