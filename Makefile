@@ -10,21 +10,16 @@ export OMP_WAIT_POLICY := passive
 # What a target prints when it is done, instead of line by line between the tests.
 IN_ONE_PIECE = > build/$@.txt 2>&1; code=$$?; cat build/$@.txt; exit $$code
 
-.PHONY: demo test examples-and-suite suite examples studies test-deep lint bench docs dist constraints drawing client studio clean
+.PHONY: demo test suite examples studies test-deep lint bench docs dist constraints drawing client studio clean
 
 demo: .venv/core
 	$(BIN)/sidelight demo --report sidelight-demo.html
 
-# Two processes at first, one for a core; then all else at once. Where one of them failed, how the studies ended is
-# said again: the suite prints a lot meanwhile.
+# Two processes at first, one for a core. All else then at once, as each waits for something now and then. Where one
+# of them failed, how examples and studies ended is said again: the suite prints a lot meanwhile.
 test: .venv/dev
 	$(MAKE) --jobs=2 lint .venv/compiled
-	$(MAKE) --jobs=2 examples-and-suite studies || { tail -n 40 build/studies.txt; exit 1; }
-
-# In this order: the examples compile most kernels, one process for all, which every worker of the suite then reads.
-examples-and-suite: .venv/dev
-	$(MAKE) examples
-	$(MAKE) suite
+	$(MAKE) --jobs=3 suite examples studies || { tail -n 40 build/examples.txt build/studies.txt; exit 1; }
 
 # Each worker begins with a third of the files in a row, so that what a file prepares is prepared once. There is
 # a worker more than most machines have cores to spare: tests wait for browsers, servers and killed processes.
@@ -36,10 +31,9 @@ examples: .venv/dev
 	mkdir -p build
 	$(BIN)/python -m pytest -m "not deep" --durations 20 src README.md docs $(IN_ONE_PIECE)
 
-# Nice, since nothing waits for them: they fill the time that tests spend waiting, and what is left of it at the end.
 studies: .venv/dev
 	mkdir -p build
-	nice -n 19 $(BIN)/sidelight study run all --quick $(IN_ONE_PIECE)
+	$(BIN)/sidelight study run all --quick $(IN_ONE_PIECE)
 
 test-deep: .venv/dev
 	$(BIN)/python -m pytest -n 2 -m deep
