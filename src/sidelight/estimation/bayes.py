@@ -136,11 +136,7 @@ def each_posterior(
     means[:, count:] = shares[:, count:]
     off = (shares[:, count:] - centres[:, None]) / deviations[:, None]
     evidence[:, count:] = -0.5 * (off**2).sum(axis=2)
-    # Noise so large that its sums lose every digit: the prior stays as it is, and has no evidence.
-    lost = np.isnan(evidence)
-    if lost.any():
-        means[lost] = np.broadcast_to(shares, means.shape)[lost]
-        spreads[lost], evidence[lost] = 0.0, -np.inf
+    evidence[np.isnan(evidence)] = -np.inf
     return means, spreads, evidence
 
 
@@ -155,3 +151,9 @@ def write_posteriors(
     # Where shapes are large, the tilt is near that which makes the prior's own means add up to 1.
     tilts = np.minimum(centres.shape[1] - used.sum(axis=2), 0.0)
     each_dirichlets(centres, deviations, used, tables(), tilts, means, spreads, evidence)
+    # Noise so large that its sums lose every digit: the prior stays as it is, and has no evidence.
+    lost = np.nonzero(np.isnan(evidence[:, : used.shape[1]]))
+    if len(lost[0]):
+        own = used / used.sum(axis=2, keepdims=True)
+        means[lost] = np.broadcast_to(own, (len(centres), *own.shape[1:]))[lost]
+        spreads[lost], evidence[lost] = 0.0, -np.inf
