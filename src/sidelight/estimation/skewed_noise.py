@@ -130,8 +130,9 @@ def _judged_again(
     middles, wide = noise.normal_at(means)
     again = _in_question(is_likely, evidence) & (np.abs(np.log(wide / used)).max(axis=2) > _RIGHT)
     fits = [one.fit for one in before]
-    write_some(again, middles, np.sqrt(wide), fits, given, found)
-    evidence += np.where(again, noise.excess(means, middles, wide), 0.0)
+    if again.any():
+        write_some(again, middles, np.sqrt(wide), fits, given, found)
+        evidence += np.where(again, noise.excess(means, middles, wide), 0.0)
     return [Averaged(*rows) for rows in zip(means, spreads, evidence, fits, strict=True)]
 
 

@@ -127,10 +127,15 @@ def _of_one_size(items: Sequence[Noisy]) -> list[Averaged]:
 def _fitted(item: Noisy, found: Averaged) -> Averaged:
     """Return what is found, under the mixture that is fitted too."""
     shape, rates, weights = fitted(item)
-    norm = log_density_of_one(len(item.centre), rates, weights, shape) + CHARGE
-    likely = under_mixture(item, rates, weights, found.means[FITTED], found.spreads[FITTED], shape)
-    found.evidence[FITTED] = likely - norm
-    return replace(found, fit=(shape, rates, weights, norm))
+    fit = shape, rates, weights, log_density_of_one(len(item.centre), rates, weights, shape) + CHARGE
+    found.evidence[FITTED] = _under_fit(item, fit, found.means[FITTED], found.spreads[FITTED])
+    return replace(found, fit=fit)
+
+
+def _under_fit(item: Noisy, fit: Fit, mean: Array, spread: Array) -> float:
+    """Write means and variances under a mixture that was fitted; return its evidence."""
+    shape, rates, weights, norm = fit
+    return under_mixture(item, rates, weights, mean, spread, shape) - norm
 
 
 def write_some(
@@ -166,10 +171,8 @@ def write_some(
         means[at], spreads[at], evidence[at] = rows[0][:, 0], rows[1][:, 0], rows[2][:, 0] - norm
     for row, fit in enumerate(fits):
         if some[row, FITTED] and fit is not None:
-            shape, rates, weights, norm = fit
             item = Noisy(centres[row, FITTED], deviations[row, FITTED] ** 2)
-            likely = under_mixture(item, rates, weights, means[row, FITTED], spreads[row, FITTED], shape)
-            evidence[row, FITTED] = likely - norm
+            evidence[row, FITTED] = _under_fit(item, fit, means[row, FITTED], spreads[row, FITTED])
 
 
 def _shapes(place: int, size: int, given: Array | None) -> Array:
