@@ -226,8 +226,9 @@ def test_a_title_in_one_of_several_files_costs_no_row(tmp_path: Path) -> None:
 def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     columns = {f"x{i}": _with(["?"]) for i in range(20)}
     scans = []
-    ask = LocalSource.opened
-    monkeypatch.setattr(LocalSource, "opened", lambda self: scans.append(self.store) or ask(self))
+    for name in ("opened", "_own"):
+        ask = getattr(LocalSource, name)
+        monkeypatch.setattr(LocalSource, name, lambda self, ask=ask: scans.append(self.store) or ask(self))
     table = sl.read(_csv(tmp_path / "a.csv", columns))
     table.pair_counts()
     assert len([store for store in scans if store is None]) == 2  # for names and first rows

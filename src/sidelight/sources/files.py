@@ -186,7 +186,7 @@ def _queried(source: LocalSource, sql: str) -> LocalSource:
     query = _select(sql, source.label)
     names = list(source.columns)
     rows = source.prepared(names, Stated(words=frozenset(names)))  # doubtful text stays text
-    return replace(rows, start=partial(rows.ask, "data", query), arrow=None, store=None, finder=None)
+    return LocalSource(partial(rows.ask, "data", query), label=rows.label, notes=rows.notes)
 
 
 def _select(sql: str, label: str) -> str:

@@ -19,7 +19,7 @@ from sidelight.sources.cells import Stated, settle
 from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.names import ISO
 from sidelight.sources.source import Source, summarise
-from sidelight.sources.sql import Store, connect, literal, number, present, quoted, where_complete
+from sidelight.sources.sql import Store, literal, number, present, quoted, scratch, where_complete
 
 Finder = Callable[[int], tuple[str, str]]
 _serial = count()
@@ -36,11 +36,13 @@ class LocalSource(Source):
     """Rows on this machine that DuckDB can scan repeatedly.
 
     It opens the rows anew at every `start`, so that one scan does not disturb another; a relation of the
-    caller's own connection can only be scanned once at a time.
+    caller's own connection can only be scanned once at a time. Questions about rows in memory, in a store or
+    in files do not take this way: DuckDB binds a relation several times before it runs.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
     arrow: pa.Table | None = None  # the rows, where they are a table in memory
+    scan: str = ""  # SQL for the rows, where they are those of files
     loader: Callable[[Sequence[str]], LocalSource] | None = None  # reads columns once, not at each scan
     store: Store | None = None  # where the rows are kept once they were read
     finder: Finder | None = None  # says in which file and line a row is, the first being 1; else its number
@@ -66,11 +68,12 @@ class LocalSource(Source):
             return self._with_columns(self.arrow, values)
         view = _fresh_view()
         if self.store is None:
-            return replace(self, start=lambda: self._query(select, ""), view=view)
+            scan = f"(SELECT {select} FROM {self.scan})" if self.scan else ""
+            return replace(self, start=lambda: self._relation(select), scan=scan, view=view)
         with reading(self.label):
-            self.store.keep(view, f"SELECT {select} FROM {self.view}")
+            table = self.store.keep(view, f"SELECT {select} FROM {self.view}")
             self.store.forget(self.view)
-        return kept(self.store, view, self.label, self.notes, self.finder)
+        return kept(self.store, table, self.label, self.notes, self.finder)
 
     def _with_columns(self, arrow: pa.Table, values: Mapping[str, str]) -> LocalSource:
         """Put columns into the table in memory; those that stay are not copied."""
@@ -87,7 +90,9 @@ class LocalSource(Source):
         Where an `origin` is given, it stands in the place of the source and is made from it.
         """
         with reading(self.label, column, self.columns[column] if column else ""):
-            return self._query(select, rest, origin).fetchall()
+            query = f"SELECT {select} FROM {origin or self.view} {rest}"
+            own = self._own()
+            return (self.ask(self.view, query) if own is None else own[0].execute(own[1] + query)).fetchall()
 
     def batches(self, select: str, rest: str, rows: int) -> Iterator[pa.RecordBatch]:
         """Run `SELECT select FROM source rest` and stream its rows in batches of `rows`."""
@@ -96,7 +101,7 @@ class LocalSource(Source):
 
     def reader(self, select: str, rest: str = "", rows: int = 1 << 16) -> pa.RecordBatchReader:
         """Return a reader of the rows of `SELECT select FROM source rest`."""
-        return self._query(select, rest).to_arrow_reader(rows)
+        return self._relation(select, rest).to_arrow_reader(rows)
 
     def profile(self, columns: Sequence[str]) -> tuple[int, list[tuple[int, int]]]:
         """Return the number of rows and, for each column, its values and about how many are distinct."""
@@ -151,11 +156,19 @@ class LocalSource(Source):
         """Return the number of rows that lack no value whose absence drops its record."""
         return int(self.rows("count(*)", where_complete(schema, self.columns))[0][0])
 
-    def _query(self, select: str, rest: str, origin: str = "") -> duckdb.DuckDBPyRelation:
-        query = f"SELECT {select} FROM {origin or self.view} {rest}"
+    def _own(self) -> tuple[duckdb.DuckDBPyConnection, str] | None:
+        """Return where to ask about rows of our own, and what to say first; None where they are another's."""
         if self.store is not None:
-            return self.store.connection.cursor().sql(query)
-        return self.ask(self.view, query)
+            return self.store.connection.cursor(), ""
+        if self.arrow is not None:
+            return scratch().register(self.view, self.arrow), ""
+        if self.scan:
+            return scratch(), f"WITH {self.view} AS NOT MATERIALIZED (SELECT * FROM {self.scan}) "
+        return None
+
+    def _relation(self, select: str, rest: str = "") -> duckdb.DuckDBPyRelation:
+        query, own = f"SELECT {select} FROM {self.view} {rest}", self._own()
+        return self.ask(self.view, query) if own is None else own[0].sql(own[1] + query)
 
     def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
         """Return the rows of a query that calls the source by a name."""
@@ -235,14 +248,13 @@ def _columns(rows: object) -> dict[str, Any] | None:
 
 def of_arrow(table: pa.Table, label: str, notes: tuple[str, ...] = ()) -> LocalSource:
     """Return the rows of an Arrow table in memory."""
-    root = connect()
-    return LocalSource(lambda: root.cursor().from_arrow(table), table, label=label, notes=notes)
+    return LocalSource(lambda: scratch().from_arrow(table), table, label=label, notes=notes)
 
 
-def kept(store: Store, name: str, label: str, notes: tuple[str, ...], finder: Finder | None) -> LocalSource:
+def kept(store: Store, table: str, label: str, notes: tuple[str, ...], finder: Finder | None) -> LocalSource:
     """Return the rows of a table in a store."""
     return LocalSource(
-        lambda: store.rows(name), store=store, finder=finder, view=name, label=label, notes=notes
+        lambda: store.rows(table), store=store, finder=finder, view=table, label=label, notes=notes
     )
 
 

@@ -52,6 +52,7 @@ class Scan:
         """Return the source, of which only the names of the columns are read yet."""
         return LocalSource(
             lambda: scratch().sql(f"SELECT * FROM {self.scan()}"),
+            scan=self.scan(),
             loader=lambda columns: self.load(columns, notes),
             label=self.label,
             notes=notes,
@@ -74,26 +75,27 @@ class Scan:
             reals = frozenset(name for name, form in forms.items() if form is REAL)
             if self.stating is not None:
                 values = {name: sql for name, sql in values.items() if name not in reals}
-            self._keep(store, columns, values, reals)
-            strays = self._strays(store, [name for name in forms if name in values])
+            table = self._keep(store, columns, values, reals)
+            strays = self._strays(store, table, [name for name in forms if name in values])
             if strays:
-                store.forget(_KEPT)
-                self._keep(store, columns, {n: sql for n, sql in values.items() if n not in strays}, reals)
-        return kept(store, _KEPT, self.label, notes, self._find)
+                store.forget(table)
+                known = {name: sql for name, sql in values.items() if name not in strays}
+                table = self._keep(store, columns, known, reals)
+        return kept(store, table, self.label, notes, self._find)
 
     def _keep(
         self, store: Store, columns: Sequence[str], values: Mapping[str, str], reals: frozenset[str]
-    ) -> None:
-        """Read columns into a store, some as SQL gives them, some as doubles if all their cells are."""
+    ) -> str:
+        """Read columns into a table of a store, some as SQL gives them, some as doubles if all cells are."""
         wanted = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in columns)
         typed = self.stating(reals) if self.stating is not None and reals else ()
         try:
-            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
+            return store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             # A later cell is no double; the column is read as text, and `settle` looks at all of it.
             if not typed:
                 raise
-            store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
+            return store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
 
     def _texts(self, columns: Sequence[str]) -> dict[str, str]:
         """Return SQL for columns of JSON that mix types: their values are text."""
@@ -108,12 +110,12 @@ class Scan:
         seen = zip(columns, zip(*head, strict=True), strict=False)
         return {name: form for name, cells in seen if (form := looks_like(cells)) is not None}
 
-    def _strays(self, store: Store, names: Sequence[str]) -> set[str]:
+    def _strays(self, store: Store, table: str, names: Sequence[str]) -> set[str]:
         """Return which of the columns have cells of another form than the first rows: these became NULL."""
         if not names:
             return set()
         counts = ", ".join(f"count({quoted(name)})" for name in names)
-        rows, *kept_cells = store.rows(_KEPT).aggregate(f"count(*), {counts}").fetchall()[0]
+        rows, *kept_cells = store.connection.execute(f"SELECT count(*), {counts} FROM {table}").fetchall()[0]
         lacking = {name: count for name, count in zip(names, kept_cells, strict=True) if count < rows}
         if not lacking:
             return set()

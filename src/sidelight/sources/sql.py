@@ -5,6 +5,7 @@ The SQL is the same here and on the workers of a cluster.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +39,18 @@ def connect(database: str = ":memory:", **config: Any) -> duckdb.DuckDBPyConnect
 
 
 def scratch() -> duckdb.DuckDBPyConnection:
-    """Return a connection to a database without tables, for questions about files.
+    """Return a connection to a database for questions about files and tables in memory, and for stores.
 
-    Opening a database takes longer than most such questions, so there is one for all of them in a process.
+    Opening a database takes longer than most questions, so there is one for all of them in a process.
     """
     return _opened().cursor()
 
 
 @cache
 def _opened() -> duckdb.DuckDBPyConnection:
-    return connect()
+    folder = _private_folder()  # made here, since only we may read what spills
+    atexit.register(_remove, folder, os.getpid())
+    return connect(temp_directory=str(folder / "spilled"))
 
 
 if sys.platform != "win32":
@@ -54,31 +58,50 @@ if sys.platform != "win32":
     os.register_at_fork(before=_opened.cache_clear)
 
 
+_serial = count()
+
+
 class Store:
     """Tables of a private database, which may spill to disk and goes with the last who uses it."""
 
     def __init__(self, *, large: bool = False) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="sidelight-"))  # made here, since only we may read what spills
-        database = str(folder / "rows.duckdb") if large else ":memory:"
-        self.connection = connect(database, temp_directory=str(folder / "spilled"))
-        weakref.finalize(self, _discard, self.connection, folder)
+        self.connection = scratch()
+        self._database = f"sidelight_store_{next(_serial)}"
+        folder = _private_folder() if large else None
+        file = ":memory:" if folder is None else str(folder / "rows.duckdb")
+        self.connection.execute(f"ATTACH {literal(file)} AS {self._database}")
+        weakref.finalize(self, _discard, self.connection, self._database, folder, os.getpid())
 
-    def keep(self, name: str, query: str) -> None:
-        """Run a query once and keep its rows as the table `name`."""
-        self.connection.execute(f"CREATE TABLE {name} AS {query}")
+    def keep(self, name: str, query: str) -> str:
+        """Run a query once and keep its rows as a table; return what SQL calls it."""
+        table = f"{self._database}.main.{name}"
+        self.connection.execute(f"CREATE TABLE {table} AS {query}")
+        return table
 
-    def forget(self, name: str) -> None:
+    def forget(self, table: str) -> None:
         """Give the space of a table back."""
-        self.connection.execute(f"DROP TABLE {name}")
+        self.connection.execute(f"DROP TABLE {table}")
 
-    def rows(self, name: str) -> duckdb.DuckDBPyRelation:
+    def rows(self, table: str) -> duckdb.DuckDBPyRelation:
         """Return the rows of a table; each time anew, so that one scan does not disturb another."""
-        return self.connection.cursor().table(name)
+        return self.connection.cursor().table(table)
 
 
-def _discard(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _private_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="sidelight-"))
+
+
+def _discard(connection: duckdb.DuckDBPyConnection, database: str, folder: Path | None, owner: int) -> None:
+    if os.getpid() == owner:  # a fork has copies, and the files are not its own
+        connection.execute(f"DETACH {database}")
+        connection.close()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def quoted(name: str) -> str:
