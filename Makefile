@@ -6,6 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Tests are more processes than there are cores: a thread that waits by spinning takes one from all others.
 export OMP_WAIT_POLICY := passive
+export OPENBLAS_NUM_THREADS := 1
 
 # What a target prints when it is done, instead of line by line between the tests.
 IN_ONE_PIECE = > build/$@.txt 2>&1; code=$$?; cat build/$@.txt; exit $$code

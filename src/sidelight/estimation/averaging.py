@@ -67,6 +67,20 @@ def averaged(
     return [item.mean for item in posteriors(attributes, domains, given)]
 
 
+def averaged_each(
+    collections: Sequence[Sequence[Noisy]], domains: Sequence[Sequence[int]]
+) -> list[list[Array]]:
+    """Do as `averaged` for many collections of the same attributes, in fewer and larger steps."""
+    items = [item for attributes in collections for item in attributes]
+    found = under_all(items, [None] * len(items))
+    results, start = [], 0
+    for attributes in collections:
+        own, start = found[start : start + len(attributes)], start + len(attributes)
+        helped = _helping(attributes, domains, _apart(own, [None] * len(own)))
+        results.append([item.mean for item in helped])
+    return results
+
+
 def posteriors(
     attributes: Sequence[Noisy], domains: Sequence[Sequence[int]], given: Sequence[Array | None] = ()
 ) -> list[Posterior]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sidelight.estimation.averaging import averaged
+from sidelight.estimation.averaging import averaged_each
 from sidelight.estimation.bayes import Noisy
 from sidelight.estimation.joint import likeliest_each
 from sidelight.estimation.shrinkage import Method, shared_domains
@@ -125,7 +125,7 @@ def _cases_errors(
         for truth, noise, spread in zip(truths, noises, apart, strict=True)
     ]
     places = [domain.places for domain in domains]
-    found = [averaged(items, places) for items in zip(*noisy, strict=True)]
+    found = averaged_each([*zip(*noisy, strict=True)], places)
     errors = (np.stack(means) - truth for means, truth in zip(zip(*found, strict=True), truths, strict=True))
     return tuple(errors)
 

@@ -48,9 +48,10 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def library_versions() -> list[str]:
+@cache
+def library_versions() -> tuple[str, ...]:
     """Return the versions of Python and of every library that computes."""
-    return [sys.version, *(f"{name} {_version(name)}" for name in LIBRARIES)]
+    return (sys.version, *(f"{name} {_version(name)}" for name in LIBRARIES))
 
 
 def _version(library: str) -> str:

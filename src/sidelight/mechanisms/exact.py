@@ -72,6 +72,7 @@ def least_share(size: int, budget: float) -> int:
     return math.floor(WORDS / (size - 1 + exp_below(budget))) + 1
 
 
+@lru_cache(maxsize=1024)
 def log_factor(factor: Fraction) -> float:
     """Return the double nearest to ln(factor).
 

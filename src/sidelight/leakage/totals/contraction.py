@@ -17,6 +17,7 @@ import numpy as np
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError
+from sidelight.foundation.threads import one_thread
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.pair import own_pairs
 from sidelight.leakage.totals.base import Channels, Totals, composition, joint_claim
@@ -205,7 +206,9 @@ def ratio_growths(pair: Iterable[Array], now: Sequence[Array], then: Sequence[Ar
     """
     grown = np.zeros(len(now))
     for cells, sign in zip(pair, (1, -1), strict=True):
-        for axis, left in enumerate(_all_but_one(cells, now)):
+        with one_thread():
+            lefts = _all_but_one(cells, now)
+        for axis, left in enumerate(lefts):
             with np.errstate(divide="ignore", invalid="ignore"):
                 grown[axis] += sign * np.log((left @ then[axis]) / (left @ now[axis]))
     return np.nan_to_num(grown, nan=0.0)
