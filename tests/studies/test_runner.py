@@ -124,7 +124,7 @@ def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch)
     keys.add(key_of(work, True))
     monkeypatch.setattr("sidelight.studies.cache.code_version", lambda: "another")
     keys.add(key_of(work, True))
-    monkeypatch.setattr("sidelight.foundation.fingerprint.version", lambda _library: "0.0")
+    monkeypatch.setattr("sidelight.studies.cache.library_versions", lambda: ("numpy 0.0",))
     keys.add(key_of(work, True))
     assert len(keys) == 6
 
