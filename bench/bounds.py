@@ -9,8 +9,8 @@ the truths its error is at least
 times that of the rival, the means weighted alike (a Bayes risk bounds every weighted risk from below). The
 weights that make this largest are found on half of the trials and the bound is computed on the other half.
 Truths come with their permutations, as an estimator is not told which value is the common one. The posterior
-mean here sees every single report, the rivals their sums; its figures are exact but for the trials. How many of
-these cells that posterior mean itself loses, by the rule of `bench.estimates`, is printed too.
+mean here sees every single report, the rivals their sums; its figures are exact but for the trials. How many
+of these cells that posterior mean itself loses, by the rule of `bench.estimates`, is printed too.
 
     python -m bench.bounds [TRIALS [SEED]]
 """
