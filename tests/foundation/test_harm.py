@@ -445,10 +445,20 @@ def test_text_is_shown_as_it_is_but_for_what_acts() -> None:
 # what is no fault of ours
 
 
-def full_disk() -> None:
-    """Let no file grow beyond 2,000 bytes, as on a disk that is full."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+def on_a_full_disk(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that can let no file grow beyond 2,000 bytes.
+
+    Python must not keep what it compiles meanwhile: it would be 2,000 bytes of it, for all others to load.
+    """
+
+    def fill() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [*PROGRAM, *command], capture_output=True, text=True, check=False, preexec_fn=fill, env=environment
+    )
 
 
 @pytest.mark.parametrize(
@@ -463,9 +473,7 @@ def full_disk() -> None:
 )
 @pytest.mark.usefixtures("people")
 def test_a_full_disk_is_no_fault_of_ours_and_leaves_nothing_behind(command: list[str]) -> None:
-    shown = subprocess.run(
-        [*PROGRAM, *command], capture_output=True, text=True, check=False, preexec_fn=full_disk
-    )
+    shown = on_a_full_disk(*command)
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1), shown.stderr
     assert "cannot be written" in shown.stderr
     left = {path.name for path in Path().rglob("*") if path.is_file()}
@@ -473,8 +481,7 @@ def test_a_full_disk_is_no_fault_of_ours_and_leaves_nothing_behind(command: list
 
 
 def test_a_full_disk_fails_a_study_and_is_no_fault_of_ours(tmp_path: Path) -> None:
-    command = [*PROGRAM, "study", "run", "pdp-fig2", "--quick", "--store", str(tmp_path / "store")]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=full_disk)
+    shown = on_a_full_disk("study", "run", "pdp-fig2", "--quick", "--store", str(tmp_path / "store"))
     assert shown.returncode == 2, shown.stderr
     assert "cannot be written" in shown.stdout
 
