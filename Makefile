@@ -6,8 +6,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Tests are more processes than there are cores: threads would wait for each other most of the time, whether they
 # spin (one test of boosting 2.5 times its work) or sleep (3 times, in the kernel).
-test test-deep suite examples studies: export OMP_NUM_THREADS := 1
-test test-deep suite examples studies: export OPENBLAS_NUM_THREADS := 1
+test test-deep suite examples studies docs: export OMP_NUM_THREADS := 1
+test test-deep suite examples studies docs: export OPENBLAS_NUM_THREADS := 1
 
 # What a target prints when it is done, instead of line by line between the tests.
 IN_ONE_PIECE = > build/$@.txt 2>&1; code=$$?; cat build/$@.txt; exit $$code

@@ -10,7 +10,7 @@ times that of the rival, the means weighted alike (a Bayes risk bounds every wei
 weights that make this largest are found on half of the trials and the bound is computed on the other half.
 Truths come with their permutations, as an estimator is not told which value is the common one. The posterior
 mean here sees every single report, the rivals their sums; its figures are exact but for the trials. How many
-of these cells that posterior mean itself loses, by the rule of `bench.estimates`, is printed too.
+of these cells it loses itself, by the rule of `bench.estimates` and on that half, is printed too.
 
     python -m bench.bounds [TRIALS [SEED]]
 """
@@ -35,7 +35,7 @@ _STEPS = 400
 _ORDERS = 300
 _Z = 1.96
 _CELLS = 300
-"""So many cells a grid has at least, for which its intervals are corrected."""
+"""Cells that a grid has at least; intervals are corrected for so many."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +212,12 @@ def main(trials: int = TRIALS, seed: int = 1, *families: Family) -> None:
         ratio, half, weights, names = bounded(found)
         ours = [part.rivals["ours"].mean() / max(part.rivals[name].mean(), 1e-12)
                 for part, name in zip(found, names, strict=True)]  # fmt: skip
+        fresh = [part.half(True) for part in found]
         ideal = [lost(part.errors(weights), part.rivals[name], _CELLS)[1]
-                 for part, name in zip(found, names, strict=True)]  # fmt: skip
+                 for part, name in zip(fresh, names, strict=True)]  # fmt: skip
         print(f"k={family.size} n={family.people} eps={family.epsilon:g}: nobody below {ratio:.2f} "
-              f"({ratio - half:.2f} to {ratio + half:.2f}), ours {max(ours):.2f}; who knows the truths and "
-              f"how often each holds loses {sum(ideal)} of {len(ideal)}", flush=True)  # fmt: skip
+              f"({ratio - half:.2f} to {ratio + half:.2f}), ours {max(ours):.2f}; the posterior "
+              f"mean of this bound loses {sum(ideal)} of {len(ideal)} cells", flush=True)  # fmt: skip
         for name, weight, rival, own in zip(family.truths, weights, names, ours, strict=True):
             print(f"    {name:>6}: weight {weight:.3f}, rival {rival}, ours {own:.2f}")
 

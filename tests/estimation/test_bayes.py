@@ -9,7 +9,7 @@ import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
-from sidelight.estimation.averaging import average, averaged, improved, posteriors
+from sidelight.estimation.averaging import average, averaged, averaged_each, improved, posteriors
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
 from sidelight.estimation.bayes_kernels import mixture, projected, spread_apart
@@ -358,3 +358,16 @@ def test_attributes_that_are_all_even_tell_each_other_so() -> None:
         for item in items:
             errors["alone"] += float(((averaged([item], [[0]])[0] - even) ** 2).sum())
     assert errors["together"] < 0.6 * errors["alone"]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (5, 5, 5), (2, 40, 2, 9)])
+def test_many_collections_at_once_are_each_as_if_alone(rng, sizes: tuple[int, ...]) -> None:
+    domains = [[place for place, size in enumerate(sizes) if size == kind] for kind in set(sizes)]
+
+    def drawn(size: int) -> Noisy:
+        return Noisy.of(rng.dirichlet(np.ones(size)) + rng.normal(0, 0.05, size), np.full(size, 0.0025))
+
+    collections = [[drawn(size) for size in sizes] for _ in range(5)]
+    for found, attributes in zip(averaged_each(collections, domains), collections, strict=True):
+        for mean, alone in zip(found, averaged(attributes, domains), strict=True):
+            assert np.array_equal(mean, alone)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sidelight as sl
 from sidelight.sources.cells import MARKERS
 from sidelight.sources.local import LocalSource, open_object
+from sidelight.sources.sql import scratch
 
 ROWS = 300
 
@@ -235,6 +236,7 @@ def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) -> None:
+    scratch()  # has a folder of its own
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
     monkeypatch.setattr("sidelight.sources.scans.LARGE", 10)
     (tmp_path / "kept").mkdir()

@@ -160,6 +160,10 @@ def test_sql_asks_a_file_as_data(name: str, rows: pa.Table, tmp_path: Path) -> N
         _write(path, rows)
     table = sl.read(path, sql="SELECT b, c FROM data WHERE a > 0")
     assert (table.schema.names, len(table)) == (("b", "c"), 40)
+    named = sl.read(
+        path, sql="WITH other AS (SELECT a AS data, b FROM data) SELECT data, b FROM other -- all"
+    )
+    assert (named.schema.names, len(named)) == (("data", "b"), ROWS)
     with pytest.raises(sl.InputError, match="`sql` is for files"):
         sl.read(rows, sql="SELECT 1")
 

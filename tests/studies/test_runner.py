@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import sidelight as sl
 from conftest import AT_MOST, usual_signals
 from sidelight.cli import app
+from sidelight.foundation.fingerprint import library_versions
 from sidelight.studies.cache import (
     USED,
     Cleaned,
@@ -114,7 +115,7 @@ def test_a_folder_of_the_users_is_never_replaced(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists(), "it is said before anything is computed"
 
 
-def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch) -> None:
+def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch, request) -> None:
     monkeypatch.setenv("SIDELIGHT_DATA", str(tmp_path))
     work = find_study("cpl-fig4a").work
     keys = {key_of(work, quick) for quick in (True, False)}
@@ -124,7 +125,9 @@ def test_the_key_holds_all_that_a_result_depends_on(tmp_path: Path, monkeypatch)
     keys.add(key_of(work, True))
     monkeypatch.setattr("sidelight.studies.cache.code_version", lambda: "another")
     keys.add(key_of(work, True))
-    monkeypatch.setattr("sidelight.studies.cache.library_versions", lambda: ("numpy 0.0",))
+    monkeypatch.setattr("sidelight.foundation.fingerprint.version", lambda _library: "0.0")
+    library_versions.cache_clear()
+    request.addfinalizer(library_versions.cache_clear)
     keys.add(key_of(work, True))
     assert len(keys) == 6
 

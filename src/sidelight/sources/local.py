@@ -36,8 +36,8 @@ class LocalSource(Source):
     """Rows on this machine that DuckDB can scan repeatedly.
 
     It opens the rows anew at every `start`, so that one scan does not disturb another; a relation of the
-    caller's own connection can only be scanned once at a time. Questions about rows in memory, in a store or
-    in files do not take this way: DuckDB binds a relation several times before it runs.
+    caller's own connection can only be scanned once at a time. Rows in memory, in a store or in files are
+    asked by statements where that will do: DuckDB binds a relation several times before it runs.
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]

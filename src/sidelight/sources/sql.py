@@ -5,10 +5,11 @@ The SQL is the same here and on the workers of a cluster.
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
+import secrets
 import shutil
+import stat
 import sys
 import tempfile
 import weakref
@@ -48,9 +49,23 @@ def scratch() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _opened() -> duckdb.DuckDBPyConnection:
-    folder = _private_folder()  # made here, since only we may read what spills
-    atexit.register(_remove, folder, os.getpid())
-    return connect(temp_directory=str(folder / "spilled"))
+    return connect(temp_directory=_spilling())
+
+
+def _spilling() -> str:
+    """Return where DuckDB makes a folder once it has to spill; "" where nobody else is sure to be kept out.
+
+    What holds that folder is ours alone and stays, since many processes end without a chance to remove it.
+    """
+    owner = str(os.geteuid()) if sys.platform != "win32" else "spilled"  # there, this folder is a user's own
+    folder = Path(tempfile.gettempdir()) / f"sidelight-{owner}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+    except OSError:
+        return ""
+    is_private = stat.S_ISDIR(state.st_mode) and not state.st_mode & 0o077 and owner == str(state.st_uid)
+    return str(folder / secrets.token_hex(8)) if is_private or sys.platform == "win32" else ""
 
 
 if sys.platform != "win32":
@@ -66,11 +81,13 @@ class Store:
 
     def __init__(self, *, large: bool = False) -> None:
         self.connection = scratch()
-        self._database = f"sidelight_store_{next(_serial)}"
-        folder = _private_folder() if large else None
-        file = ":memory:" if folder is None else str(folder / "rows.duckdb")
+        self._database, file = f"sidelight_store_{next(_serial)}", ":memory:"
+        if large:
+            folder = Path(tempfile.mkdtemp(prefix="sidelight-"))  # for us alone
+            weakref.finalize(self, _remove, folder, os.getpid())  # once it is detached: the last goes first
+            file = str(folder / "rows.duckdb")
         self.connection.execute(f"ATTACH {literal(file)} AS {self._database}")
-        weakref.finalize(self, _discard, self.connection, self._database, folder, os.getpid())
+        weakref.finalize(self, _detach, self.connection, self._database, os.getpid())
 
     def keep(self, name: str, query: str) -> str:
         """Run a query once and keep its rows as a table; return what SQL calls it."""
@@ -87,16 +104,10 @@ class Store:
         return self.connection.cursor().table(table)
 
 
-def _private_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="sidelight-"))
-
-
-def _discard(connection: duckdb.DuckDBPyConnection, database: str, folder: Path | None, owner: int) -> None:
-    if os.getpid() == owner:  # a fork has copies, and the files are not its own
+def _detach(connection: duckdb.DuckDBPyConnection, database: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork has a copy of it
         connection.execute(f"DETACH {database}")
         connection.close()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(folder: Path, owner: int) -> None:
