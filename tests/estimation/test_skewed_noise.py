@@ -9,7 +9,7 @@ import pytest
 
 from sidelight.estimation.averaging import improved
 from sidelight.estimation.bayes import Noisy
-from sidelight.estimation.priors import GIVEN, SHAPES, prior_weights
+from sidelight.estimation.priors import GIVEN, SHAPES, possible, prior_weights
 from sidelight.estimation.skewed_noise import SkewedNoise, judged_again
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.estimation.under_priors import Averaged, roughly, under_all
@@ -75,7 +75,7 @@ def test_evidence_and_means_are_those_of_the_counts_themselves(
     seen, size = np.array(counts), len(counts)
     before, after = judged(law_of(seen, epsilon))
     for place, shape in enumerate(SHAPES):
-        if prior_weights(size)[place] > 0 and 1.0 <= shape < math.inf:
+        if possible(size)[place] and 1.0 <= shape < math.inf:
             drawn = rng.dirichlet(np.full(size, shape), _DRAWS)
             evidence, mean, deviation = exact(seen, epsilon, drawn)
             assert after.evidence[place] == pytest.approx(evidence, abs=0.15)
@@ -146,7 +146,7 @@ def test_counts_of_bits_are_judged_as_binomial_ones(rng: np.random.Generator) ->
 def test_where_noise_hardly_changes_evidence_stays_as_it_was() -> None:
     counts = np.array([30, 14, 10, 12, 9, 15])
     before, after = judged(bits_of(counts, 60, 2.0, scale=400.0))
-    is_likely = prior_weights(6) > 0
+    is_likely = possible(6)
     np.testing.assert_allclose(after.evidence[is_likely], before.evidence[is_likely], atol=0.02)
 
 
@@ -171,7 +171,7 @@ def test_few_reports_with_little_noise_err_less_than_normal_noise_would() -> Non
     for _ in range(120):
         share = rng.dirichlet(np.full(7, 0.5))
         law = law_of(rng.multinomial(80, lie + (keep - lie) * share), 4.0)
-        weights = prior_weights(7)
+        weights = prior_weights(7, 0.0)
         found = [improved([law], [[0]])[0].mean, judged(law)[0].posterior(weights).mean]
         errors += [((mean - share) ** 2).sum() for mean in found]
     assert errors[0] < 0.98 * errors[1]

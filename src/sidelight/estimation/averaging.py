@@ -43,7 +43,7 @@ def improved(
     attributes = _noisy(estimates, roughly(first))
     known = list(given) or [None] * len(attributes)
     found = judged_again(estimates, attributes, under_all(attributes, known), known)
-    return _helping(attributes, domains, _apart(found, known))
+    return _helping(attributes, domains, _apart(attributes, found, known))
 
 
 def _noisy(estimates: Sequence[Unbiased], near: Sequence[Array]) -> list[Noisy]:
@@ -76,7 +76,7 @@ def averaged_each(
     results, start = [], 0
     for attributes in collections:
         own, start = found[start : start + len(attributes)], start + len(attributes)
-        helped = _helping(attributes, domains, _apart(own, [None] * len(own)))
+        helped = _helping(attributes, domains, _apart(attributes, own, [None] * len(own)))
         results.append([item.mean for item in helped])
     return results
 
@@ -92,7 +92,7 @@ def posteriors(
         given: frequencies that are known from elsewhere, None where none are.
     """
     known = list(given) or [None] * len(attributes)
-    return _helping(attributes, domains, _apart(under_all(attributes, known), known))
+    return _helping(attributes, domains, _apart(attributes, under_all(attributes, known), known))
 
 
 def _helping(
@@ -107,11 +107,13 @@ def _helping(
     return results
 
 
-def _apart(found: Sequence[Averaged], given: Sequence[Array | None]) -> list[Posterior]:
+def _apart(
+    attributes: Sequence[Noisy], found: Sequence[Averaged], given: Sequence[Array | None]
+) -> list[Posterior]:
     """Return posteriors of attributes that tell each other how uneven they are, and nothing else."""
     base = [
-        prior_weights(item.means.shape[1], prior is not None)
-        for item, prior in zip(found, given, strict=True)
+        prior_weights(len(item.variances), float(item.variances.mean()), prior is not None)
+        for item, prior in zip(attributes, given, strict=True)
     ]
     told = _told(found, base)
     alike = _alike(found, base)

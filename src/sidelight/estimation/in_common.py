@@ -46,9 +46,10 @@ def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior
     centres, noise = np.array([item.centre for item in items]), np.array([item.variances for item in items])
     alone = np.array([own.evidence for own in apart]) + log_constants(noise)
     ways = _ways(centres, noise, near, alone)
-    weights = prior_weights(means.shape[1])
+    size = means.shape[1]
+    weights = [prior_weights(size, noisy) for noisy in ways.variances.mean(axis=1).tolist()]
     under = under_shapes(ways.centres, np.sqrt(ways.variances))
-    found = [Averaged(*rows).posterior(weights) for rows in zip(*under, strict=True)]
+    found = [Averaged(*rows).posterior(prior) for *rows, prior in zip(*under, weights, strict=True)]
     sums = ways.weights + [result.evidence for result in found]
     logs = np.array([math.log(1 - _SHARED - _SOME) + alone.sum(), *sums])
     chances = np.exp(logs - logs.max())

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from sidelight.estimation.bayes import Noisy, tables
-from sidelight.foundation.arrays import Array
+from sidelight.foundation.arrays import Array, Mask
 
 SHAPES = (0.0, 0.01, 0.1, 10**-0.5, 1.0, 10**0.5, 10.0, 50.0, 500.0, math.inf)
 """Of the symmetric Dirichlet priors: 0 if one value has everything, infinity if all are equally common."""
@@ -45,31 +45,62 @@ Mixture = tuple[int, Array, Array, float]
 """The place of a prior, its rates, log-weights and the log-density of 1 as the sum of its draws."""
 
 
+_LITTLE, _MUCH = 0.04, 0.4  # variances of a value's noise
 _Parts = tuple[int, ...]
-_WEIGHTS: tuple[tuple[float, _Parts, _Parts, _Parts, _Parts, int], ...] = (
-    (3, (52, 51, 59, 66, 100, 50, 22, 0, 17, 0), (0, 0, 0), (123, 100, 360), (0,), 0),
-    (8, (59, 25, 16, 30, 169, 90, 103, 40, 71, 11), (0, 0, 0), (56, 111, 150), (73,), 0),
-    (30, (33, 17, 16, 33, 165, 67, 53, 113, 198, 54), (25, 0, 44), (16, 60, 81), (64,), 0),
-    (300, (20, 0, 30, 44, 189, 124, 88, 89, 88, 87), (39, 0, 31), (3, 0, 31), (42,), 103),
-    (math.inf, (60, 30, 52, 77, 97, 91, 93, 92, 92, 92), (15, 15, 37), (5, 0, 24), (73,), 47),
+_Level = tuple[_Parts, _Parts, _Parts, _Parts, int]
+_WEIGHTS: tuple[tuple[float, _Level, _Level], ...] = (
+    (3, ((52, 51, 59, 66, 100, 50, 22, 0, 17, 0), (0, 0, 0), (123, 100, 360), (0,), 0),
+        ((53, 52, 46, 36, 49, 51, 44, 0, 352, 0), (0, 0, 0), (76, 48, 192), (0,), 0)),
+    (8, ((59, 25, 16, 30, 169, 90, 103, 40, 71, 11), (0, 0, 0), (56, 111, 150), (73,), 0),
+        ((107, 25, 7, 12, 92, 90, 178, 101, 201, 34), (0, 0, 0), (29, 40, 53), (32,), 0)),
+    (30, ((33, 17, 16, 33, 165, 67, 53, 113, 198, 54), (25, 0, 44), (16, 60, 81), (64,), 0),
+         ((111, 9, 3, 10, 93, 66, 70, 172, 314, 85), (5, 0, 14), (5, 12, 14), (16,), 0)),
+    (300, ((20, 0, 30, 44, 189, 124, 88, 89, 88, 87), (39, 0, 31), (3, 0, 31), (42,), 103),
+          ((2, 0, 11, 35, 189, 155, 115, 119, 118, 116), (10, 0, 18), (1, 0, 7), (29,), 74)),
+    (math.inf, ((60, 30, 52, 77, 97, 91, 93, 92, 92, 92), (15, 15, 37), (5, 0, 24), (73,), 47),
+               ((16, 27, 57, 85, 108, 102, 104, 103, 103, 103), (6, 11, 40), (1, 0, 8), (81,), 46)),
 )  # fmt: skip
 """For fewer values than the first number, the parts of shapes, powers, rests, parts, the fitted mixture.
 
-They make errors on the development cells of `bench.estimates`, and on others of their kind, as small as they
-can be beside each of the estimators there; priors that hardly matter have 0.
+First where there is little noise, then where there is much. Where noise hides the frequencies, no estimator
+is near the best of all others whatever is true. How near one can be depends on the noise, and so do the
+priors that get there, the least favourable ones (Wald 1950). These make errors on the development cells of
+`bench.estimates`, and on others of their kind, as small as they can be beside each of the estimators there;
+priors that hardly matter have 0.
 """
 
 
+def prior_weights(size: int, noise: float, is_given: bool = False) -> Array:
+    """Return the weight of every prior before any report is seen, (priors,).
+
+    Args:
+        size: how many values there are.
+        noise: the mean variance of their estimates.
+        is_given: whether frequencies are given to lean on.
+    """
+    little, much = _levels(size, is_given)
+    part = math.log(max(noise, _LITTLE) / _LITTLE) / math.log(_MUCH / _LITTLE)
+    return np.asarray(little + min(part, 1.0) * (much - little))
+
+
 @cache
-def prior_weights(size: int, is_given: bool = False) -> Array:
-    """Return the weight of every prior before any report is seen, (priors,)."""
-    _, shapes, powers, rests, some, fitted = next(row for row in _WEIGHTS if size < row[0])
-    weights = np.zeros(COUNT)
-    weights[:GIVEN] = [*shapes, *powers, *rests, *some, fitted]
-    weights /= weights.sum()
+def possible(size: int, is_given: bool = False) -> Mask:
+    """Return which priors have any weight for so many values, (priors,)."""
+    return np.asarray(_levels(size, is_given).any(axis=0))
+
+
+@cache
+def _levels(size: int, is_given: bool) -> Array:
+    """Return the weights of every prior where there is little noise, and much, (2, priors)."""
+    levels = next(levels for most, *levels in _WEIGHTS if size < most)
+    weights = np.zeros((2, COUNT))
+    weights[:, :GIVEN] = [
+        [*shapes, *powers, *rests, *some, fit] for shapes, powers, rests, some, fit in levels
+    ]
+    weights /= weights.sum(axis=1, keepdims=True)
     if is_given:
         weights *= 1 - _TRUST
-        weights[GIVEN:] = _TRUST / len(CONCENTRATIONS)
+        weights[:, GIVEN:] = _TRUST / len(CONCENTRATIONS)
     return weights
 
 
@@ -90,12 +121,12 @@ def mixtures(size: int) -> tuple[Mixture, ...]:
     """Return the mixtures of exponentials that are likely at all for so many values; none is fitted."""
     if size < 2:
         return ()
-    known = prior_weights(size)
+    known = possible(size)
     laws = [*_power_laws(size), *_uneven(size)]
     return tuple(
         (place, rates, weights, _unseen(size, rates, weights))
         for place, (rates, weights) in enumerate(laws, POWER)
-        if known[place] > 0
+        if known[place]
     )
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sidelight.estimation.bayes import Noisy
-from sidelight.estimation.priors import SHAPES, prior_weights
+from sidelight.estimation.priors import SHAPES, possible
 from sidelight.estimation.unbiased import Unbiased
 from sidelight.estimation.under_priors import Averaged, by_size, stacked, under_one, write_some
 from sidelight.foundation.arrays import Array, Mask
@@ -123,7 +123,7 @@ def _judged_again(
     used = deviations[:, None] ** 2
     found = means, spreads, evidence = _stacked(before)
     evidence += noise.excess(means, centres[:, None], used)
-    is_likely = np.array([prior_weights(means.shape[2], share is not None) > 0 for share in given])
+    is_likely = np.array([possible(means.shape[2], share is not None) for share in given])
     if is_likely[0, 0]:
         means[:, 0], evidence[:, 0] = noise.under_one()
         spreads[:, 0] = means[:, 0] * (1 - means[:, 0])

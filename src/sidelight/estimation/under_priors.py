@@ -26,7 +26,7 @@ from sidelight.estimation.priors import (
     fitted,
     log_density_of_one,
     mixtures,
-    prior_weights,
+    possible,
     under_mixture,
 )
 from sidelight.foundation.arrays import Array, Mask
@@ -119,7 +119,7 @@ def _of_one_size(items: Sequence[Noisy]) -> list[Averaged]:
         each_mixture(centres, deviations, rates, weights, tables(), place, means, spreads, evidence)
         evidence[:, place] -= norm
     results = [Averaged(*rows) for rows in zip(means, spreads, evidence, strict=True)]
-    if prior_weights(size)[FITTED] > 0:
+    if possible(size)[FITTED]:
         return [_fitted(item, found) for item, found in zip(items, results, strict=True)]
     return results
 
@@ -195,8 +195,8 @@ def under_shapes(centres: Array, deviations: Array) -> tuple[Array, Array, Array
     count, size = centres.shape
     means, spreads = np.full((count, COUNT, size), 1 / size), np.zeros((count, COUNT, size))
     evidence = np.full((count, COUNT), -np.inf)
-    likely = prior_weights(size)
-    if likely[0] > 0:
+    likely = possible(size)
+    if likely[0]:
         means[:, 0], evidence[:, 0] = under_one(
             (centres / deviations) ** 2, ((centres - 1) / deviations) ** 2
         )
