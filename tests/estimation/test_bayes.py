@@ -391,7 +391,8 @@ def test_weights_of_priors_add_up_and_change_with_the_noise_only_between_little_
     for weights in (more, most, endless):
         np.testing.assert_allclose(weights, much, atol=1e-15)
     parts = [float((weights - little) @ (much - little)) for weights in (little, *between, much)]
-    assert parts == sorted(parts) and 0 < parts[1] < parts[-1]
+    assert parts == sorted(parts)
+    assert 0 < parts[1] < parts[-1]
 
 
 @pytest.mark.parametrize("size", [4, 10, 20])
