@@ -171,7 +171,7 @@ def test_few_reports_with_little_noise_err_less_than_normal_noise_would() -> Non
     for _ in range(120):
         share = rng.dirichlet(np.full(7, 0.5))
         law = law_of(rng.multinomial(80, lie + (keep - lie) * share), 4.0)
-        weights = prior_weights(7, 0.0)
+        weights = prior_weights(law.constant)
         found = [improved([law], [[0]])[0].mean, judged(law)[0].posterior(weights).mean]
         errors += [((mean - share) ** 2).sum() for mean in found]
     assert errors[0] < 0.98 * errors[1]

@@ -112,7 +112,7 @@ def _apart(
 ) -> list[Posterior]:
     """Return posteriors of attributes that tell each other how uneven they are, and nothing else."""
     base = [
-        prior_weights(len(item.variances), float(item.variances.mean()), prior is not None)
+        prior_weights(item.variances, prior is not None)
         for item, prior in zip(attributes, given, strict=True)
     ]
     told = _told(found, base)

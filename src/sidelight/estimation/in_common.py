@@ -46,8 +46,7 @@ def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior
     centres, noise = np.array([item.centre for item in items]), np.array([item.variances for item in items])
     alone = np.array([own.evidence for own in apart]) + log_constants(noise)
     ways = _ways(centres, noise, near, alone)
-    size = means.shape[1]
-    weights = [prior_weights(size, noisy) for noisy in ways.variances.mean(axis=1).tolist()]
+    weights = [prior_weights(variances) for variances in ways.variances]
     under = under_shapes(ways.centres, np.sqrt(ways.variances))
     found = [Averaged(*rows).posterior(prior) for *rows, prior in zip(*under, weights, strict=True)]
     sums = ways.weights + [result.evidence for result in found]

@@ -27,7 +27,7 @@ from sidelight.foundation.arrays import Array, Mask
 _FLATTEST = 0.1  # the least precision of a normal factor, of that at its frequency: nobody's report has none
 _NEARLY_CONSTANT = 1e-3
 _BEYOND = 15.0  # nats behind the likeliest prior of an attribute, where means hardly matter
-_RIGHT = 0.5  # how far the logarithms of variances may be apart
+_RIGHT = 0.2  # how far the logarithms of variances may be apart
 
 
 @dataclass(frozen=True, eq=False)
