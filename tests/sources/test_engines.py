@@ -336,7 +336,7 @@ SOME = "rules_are_kept or bad_values or reports_lie or empty_partitions"
 
 
 @pytest.mark.skipif(bool(CHOSEN), reason="this is the run of the suite that it would start")
-@pytest.mark.parametrize("which", [SOME, pytest.param("not connect", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("which", [SOME, pytest.param("not suite_passes", marks=pytest.mark.deep)])
 def test_the_suite_passes_on_spark_connect(which: str) -> None:
     spark_sessions.need_spark()
     options = ["-n", "0", "-q", "-p", "no:cacheprovider", "-k", which]
