@@ -22,7 +22,6 @@ from bench.timing import Row, best_of, show
 from sidelight.sources.codebook import Codebook
 from sidelight.sources.counter import Counter, plan_counting
 from sidelight.sources.counts import block_counts
-from sidelight.sources.table import source_batches
 
 ADULT = (10, 9, 16, 16, 7, 15, 6, 5, 2, 10, 11, 12, 42, 2)
 """The alphabets of adult's 14 attributes as an audit codes them, the sampling weight left out."""
@@ -148,13 +147,13 @@ def _coding() -> None:
             ("numbers between 9 edges", pa.table({"a": numbers})),
         ):
             table = sl.read(source)
-            book = Codebook(table.schema, table.source.columns, name, compiled=True)
+            book = table.source.codebook(table.schema, compiled=True)
             used = [_processor(lambda t=table, b=book: _coded(t, b)) for _ in range(4)]
             print(f"{name:<40}{min(used) / len(codes) * 1e9:>8.2f}")
 
 
 def _coded(table: sl.Table, book: Codebook) -> None:
-    for batch in source_batches(table.source, book, 1 << 17):
+    for batch in table.source.asked(book, 1 << 17):
         book.codes(batch)
 
 

@@ -165,7 +165,7 @@ def test_importing_the_package_and_the_command_line_loads_nothing_heavy() -> Non
 FOREIGN = {
     "cli/bench.py": "a mechanism of the user's, which may be a class or a function",
     "cli/messages.py": "typer's commands and errors, whose classes differ between its releases",
-    "sources/local.py": "data frames and connections, which need not be installed",
+    "sources/memory.py": "data frames and connections, which need not be installed",
     "sources/session.py": "a Spark data frame, which need not be installed",
 }
 """Where an attribute may be asked for by its name, and of what: never of an object of ours."""

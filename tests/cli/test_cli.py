@@ -348,7 +348,7 @@ def test_an_interruption_while_duckdb_works_exits_130(run, monkeypatch, table: P
     def query(*_: object) -> None:
         raise kind(words)
 
-    monkeypatch.setattr("sidelight.sources.local.LocalSource._own", query)
+    monkeypatch.setattr("sidelight.sources.scans.Scan._kept", query)
     assert run("audit", table).code == 130
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import sidelight as sl
 from sidelight.sources.cells import MARKERS
-from sidelight.sources.local import LocalSource, open_object
+from sidelight.sources.local import LocalSource
+from sidelight.sources.memory import open_object
 from sidelight.sources.sql import scratch
 
 ROWS = 300
@@ -229,15 +230,16 @@ def test_a_text_file_is_scanned_once(tmp_path: Path, monkeypatch) -> None:
     scans = []
     for name in ("opened", "_own"):
         ask = getattr(LocalSource, name)
-        monkeypatch.setattr(LocalSource, name, lambda self, ask=ask: scans.append(self.store) or ask(self))
+        monkeypatch.setattr(LocalSource, name, lambda self, ask=ask: scans.append(self.scan) or ask(self))
     table = sl.read(_csv(tmp_path / "a.csv", columns))
     table.pair_counts()
-    assert len([store for store in scans if store is None]) == 2  # for names and first rows
+    assert len([scan for scan in scans if scan]) == 2  # for names and first rows
 
 
 def test_what_was_kept_on_disk_goes_with_the_table(tmp_path: Path, monkeypatch) -> None:
     scratch()  # has a folder of its own
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
+    monkeypatch.setattr("sidelight.sources.scans._SMALL", 5)
     monkeypatch.setattr("sidelight.sources.scans.LARGE", 10)
     (tmp_path / "kept").mkdir()
     path = _csv(tmp_path / "a.csv", {"x": _with(["?"]), "y": list("ab") * (ROWS // 2)})

@@ -160,16 +160,28 @@ def test_codes_are_those_of_the_labels(monkeypatch, large: int) -> None:
 
 
 def test_every_type_is_coded_in_its_cheapest_way() -> None:
-    arrow = columns_of_every_type(400)
-    table = sl.read(arrow)
-    book = Codebook(table.schema, table.source.columns, "it", compiled=False)
-    kinds = dict(zip(table.schema.names, map(type, book.coders), strict=True))
+    table = sl.read(columns_of_every_type(400))
+    asked = Codebook(table.schema, table.source.columns, "it", compiled=False)
+    kinds = dict(zip(table.schema.names, map(type, asked.coders), strict=True))
     assert {name for name, kind in kinds.items() if kind is Labelled} == {"text", "few numbers", "int64"}
     assert kinds["number"] is Placed
-    assert not book.is_plain
-    plain = sl.read(arrow, columns=["int8", "int16", "uint8"])
-    assert Codebook(plain.schema, plain.source.columns, "it", compiled=False).is_plain
     assert all(kind is LookedUp for name, kind in kinds.items() if name.startswith(("int8", "uint", "bool")))
+
+
+def test_columns_in_memory_come_as_they_are() -> None:
+    table = sl.read(columns_of_every_type(400))
+    book = table.source.codebook(table.schema, compiled=False)
+    asked = {
+        name
+        for name, coder in zip(table.schema.names, book.coders, strict=True)
+        if coder.select != f'"{name}"'
+    }
+    assert asked == {"few numbers", "int64"}, "their labels are DuckDB's"
+    plain = sl.read(columns_of_every_type(400), drop=sorted(asked))
+    (batch,) = plain.source.asked(plain.source.codebook(plain.schema, compiled=False), 1000)
+    assert (
+        batch.column("int8").buffers()[1].address == plain.source.arrow["int8"].chunk(0).buffers()[1].address
+    )
 
 
 @pytest.mark.parametrize("large", [0, 10**9])

@@ -41,7 +41,8 @@ def new_database(monkeypatch, tmp_path: Path) -> Iterator[Path]:
     sql._opened.cache_clear()
 
 
-def test_tables_keep_apart_and_go_with_those_who_use_them(tmp_path: Path) -> None:
+def test_tables_keep_apart_and_go_with_those_who_use_them(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("sidelight.sources.scans._SMALL", 0)
     before = _stores()
     tables = [sl.read(_csv(tmp_path / f"{start}.csv", start)) for start in (0, 100, 200)]
     assert _stores() == before + 3
@@ -52,7 +53,9 @@ def test_tables_keep_apart_and_go_with_those_who_use_them(tmp_path: Path) -> Non
     assert _stores() == before
 
 
-def test_a_reader_outlives_its_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_a_reader_outlives_its_table(tmp_path: Path, monkeypatch, small: int) -> None:
+    monkeypatch.setattr("sidelight.sources.scans._SMALL", small)
     table = sl.read(_csv(tmp_path / "a.csv", 0))
     reader = pa.RecordBatchReader.from_stream(table)
     del table

@@ -1,19 +1,22 @@
 """From raw columns to codes: what DuckDB is asked for, and how its answer becomes small whole numbers.
 
 Text is coded by DuckDB, which works once for each word of a column's dictionary. Narrow whole numbers come as
-they are and are looked up in a table; other numbers come as doubles and are placed between edges.
+they are and are looked up in a table; other numbers come as doubles and are placed between edges. Columns in
+memory come as they are, whole numbers, doubles, dates and text alike.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import AnyCodes, Array
@@ -21,6 +24,7 @@ from sidelight.foundation.bits import code_type
 from sidelight.foundation.errors import InputError
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
 from sidelight.sources.sql import label_code, number, quoted
+from sidelight.sources.tally import doubles, is_number, is_word, raw
 
 _TYPES: dict[str, type[np.integer[Any]]] = {
     "BOOLEAN": np.uint8, "UTINYINT": np.uint8, "USMALLINT": np.uint16, "UINTEGER": np.uint32,
@@ -73,28 +77,76 @@ class LookedUp(Coder):
         """Look the numbers up."""
         values = raw(column)
         unsigned = values.view(f"u{values.itemsize}")
+        return self._look_up(unsigned, out, compiled) and not column.null_count
+
+    def _look_up(self, unsigned: AnyCodes, out: AnyCodes, compiled: bool) -> bool:
+        """Write the codes of unsigned numbers; return whether every number has one."""
         if self.size:
             out[:] = unsigned
-            return not column.null_count and int(unsigned.max(initial=0)) < self.size
+            return int(unsigned.max(initial=0)) < self.size
         if compiled:
             from sidelight.sources.kernels import look_up
 
-            return bool(look_up(unsigned, self.table, out)) and not column.null_count
+            return bool(look_up(unsigned, self.table, out))
         codes = self.table[unsigned]
         out[:] = codes
-        return not column.null_count and bool((codes >= 0).all())
+        return bool((codes >= 0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(LookedUp):
+    """Whole numbers of any width come as they are; their distances from the `least` are looked up.
+
+    Of distances, the two after the `span` mean missing and other.
+    """
+
+    least: int
+    span: int
+
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
+        """Look the distances up."""
+        kind = np.uint64 if pa.types.is_unsigned_integer(column.type) else np.int64
+        # Below the least, unsigned distances wrap around to large ones.
+        distances = raw(column).astype(kind).view(np.uint64) - np.uint64(self.least % (1 << 64))
+        narrow = np.where(distances <= self.span, distances, self.span + 2).astype(np.uint16)
+        if column.null_count:
+            narrow[~np.asarray(column.is_valid())] = self.span + 1
+        return self._look_up(narrow, out, compiled)
+
+
+@dataclass(frozen=True, eq=False)
+class Worded(Coder):
+    """Text comes as it is; `table` has the code of each of the `words`, then that of any other and of none.
+
+    A code of -1 means that there may be none.
+    """
+
+    words: pa.Array
+    table: NDArray[np.int32]
+
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:  # noqa: ARG002 - Arrow does it
+        """Find each word among those that have a code."""
+        places = pc.index_in(column, value_set=self.words.cast(column.type))
+        if places.null_count:
+            places = pc.if_else(column.is_valid(), places.fill_null(len(self.words)), len(self.words) + 1)
+        codes = self.table[raw(places)]
+        out[:] = codes
+        return not places.null_count and bool((codes >= 0).all())
 
 
 @dataclass(frozen=True, eq=False)
 class Placed(Coder):
-    """DuckDB gives doubles, NaN for a missing one, whose code is `absent` (-1: there may be none)."""
+    """Numbers or dates come as they are, or from DuckDB as doubles; `absent` codes a missing one.
+
+    An `absent` of -1 means that none may be missing.
+    """
 
     edges: Array
     absent: int
 
     def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
         """Count the edges at or below each number."""
-        values = raw(column)
+        values = doubles(column)
         if compiled and len(self.edges) < _MANY_EDGES:
             from sidelight.sources.kernels import place
 
@@ -111,29 +163,25 @@ class Placed(Coder):
 class Codebook:
     """How the columns of a source, of DuckDB's `types`, become the codes of a schema.
 
-    Messages call the source by its `label`; where there is enough work, the loops are `compiled` ones.
+    Messages call the source by its `label`; where there is enough work, the loops are `compiled` ones. Those
+    of the columns that are `held` in memory, with their Arrow types, come as they are if they can.
     """
 
     schema: Schema
     types: dict[str, str]
     label: str
     compiled: bool
+    held: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @cached_property
     def coders(self) -> list[Coder]:
         """One for each attribute."""
-        return [_coder(attribute, self.types[attribute.name]) for attribute in self.schema]
+        return [_coder(item, self.types[item.name], self.held.get(item.name)) for item in self.schema]
 
     @property
     def select(self) -> str:
         """What to ask DuckDB for."""
         return ", ".join(coder.select for coder in self.coders)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing is asked for but the columns as they are, all rows of them."""
-        complete = all(attribute.missing != "drop" for attribute in self.schema)
-        return complete and self.select == ", ".join(quoted(name) for name in self.schema.names)
 
     def codes(self, batch: pa.RecordBatch) -> AnyCodes:
         """Return a batch's codes, shape (attributes, records)."""
@@ -148,22 +196,27 @@ class Codebook:
         return out
 
 
-def raw(column: pa.Array) -> NDArray[Any]:
-    """Return the numbers of a column without copying; where one is missing, any number stands."""
-    dtype = column.type.to_pandas_dtype()
-    if not len(column):
-        return np.empty(0, dtype)
-    numbers = np.frombuffer(column.buffers()[1], dtype)
-    return numbers[column.offset : column.offset + len(column)]
-
-
-def _coder(attribute: Attribute, kind: str) -> Coder:
+def _coder(attribute: Attribute, kind: str, held: pa.DataType | None) -> Coder:
+    """Return how a column is taken as it is, if it is held and of a type we know, or asked for by SQL."""
+    if attribute.is_binned and held is not None and is_number(held):
+        return _placed(attribute, quoted(attribute.name))
     if attribute.is_binned:
-        absent = attribute.size - 1 if attribute.missing == "value" else -1
-        select = f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)"
-        return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)
-    looked_up = _looked_up(attribute, kind) if kind in _WHOLE else None
+        return _placed(attribute, f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)")
+    if held is not None and is_word(held):
+        return _worded(attribute)
+    looked_up = _looked_up(attribute, kind, is_held=held is not None) if kind in _WHOLE else None
     return looked_up or Labelled(label_code(attribute, kind))
+
+
+def _placed(attribute: Attribute, select: str) -> Placed:
+    absent = attribute.size - 1 if attribute.missing == "value" else -1
+    return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)
+
+
+def _worded(attribute: Attribute) -> Worded:
+    codes = attribute.raw_labels
+    rest = [attribute.code(label) if label in attribute.values else -1 for label in (OTHER, MISSING)]
+    return Worded(quoted(attribute.name), pa.array(codes), np.array([*codes.values(), *rest], dtype=np.int32))
 
 
 def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
@@ -176,7 +229,7 @@ def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
     return {value: code for value, code in codes.items() if least <= value <= most}
 
 
-def _looked_up(attribute: Attribute, kind: str) -> Coder | None:
+def _looked_up(attribute: Attribute, kind: str, *, is_held: bool) -> Coder | None:
     """Take a column of 8 or 16 bits as it is, else the distance from the least number where that is narrow.
 
     Of distances, the two after the last mean missing and other.
@@ -191,13 +244,19 @@ def _looked_up(attribute: Attribute, kind: str) -> Coder | None:
     table = np.full(size, attribute.code(OTHER) if attribute.has_other else -1, dtype=np.int32)
     for value, code in numbers.items():  # negative numbers are looked up by their unsigned bits
         table[value % size if is_narrow else value - least] = code
-    name = f"{quoted(attribute.name)}::UTINYINT" if kind == "BOOLEAN" else quoted(attribute.name)
+    name = quoted(attribute.name)
     if is_narrow:
-        return LookedUp(name, table)
-    if has_missing:
-        table[span + 1] = attribute.code(MISSING)
-    width = "UTINYINT" if span + 2 < 256 else "USMALLINT"
+        return LookedUp(name if is_held or kind != "BOOLEAN" else f"{name}::UTINYINT", table)
+    table[span + 1] = attribute.code(MISSING) if has_missing else -1
+    return (
+        Measured(name, table, least, span) if is_held else LookedUp(_distance(name, kind, least, span), table)
+    )
+
+
+def _distance(name: str, kind: str, least: int, span: int) -> str:
+    """Return SQL for the distance of a whole number from the least, in as few bits as it takes."""
+    value = f"{name}::UTINYINT" if kind == "BOOLEAN" else name
     wide = "HUGEINT" if kind == "UBIGINT" else "BIGINT"
-    distance = f"CASE WHEN {name} BETWEEN {least} AND {most} THEN {name}::{wide} - {least}"
-    absent = span + 1 if has_missing else "NULL"
-    return LookedUp(f"({distance} WHEN {name} IS NULL THEN {absent} ELSE {span + 2} END)::{width}", table)
+    distance = f"CASE WHEN {value} BETWEEN {least} AND {least + span} THEN {value}::{wide} - {least}"
+    width = "UTINYINT" if span + 2 < 256 else "USMALLINT"
+    return f"({distance} WHEN {name} IS NULL THEN {span + 1} ELSE {span + 2} END)::{width}"

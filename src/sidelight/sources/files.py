@@ -22,7 +22,8 @@ from sidelight.foundation.files import REPORTS_KEY
 from sidelight.foundation.modules import require
 from sidelight.sources.cells import Stated
 from sidelight.sources.faults import are_reports, reading
-from sidelight.sources.local import LocalSource, of_arrow, of_rows, open_query
+from sidelight.sources.local import LocalSource
+from sidelight.sources.memory import MemorySource, of_arrow, of_rows, open_query
 from sidelight.sources.scans import Scan, escaped, open_text
 from sidelight.sources.sql import connect, literal, quoted, scratch
 
@@ -121,7 +122,7 @@ def _ipc(path: Path, label: str) -> pa.Table:
         raise InputError(f"{label} is not an Arrow file, or it is damaged; write it again.") from None
 
 
-def _sheets(path: Path, label: str) -> dict[str, Callable[[], LocalSource]]:
+def _sheets(path: Path, label: str) -> dict[str, Callable[[], MemorySource]]:
     """Return the sheets of a workbook that hold rows; the first row names the columns."""
     openpyxl = require("openpyxl", "excel", "reading Excel files")
     try:
@@ -134,7 +135,7 @@ def _sheets(path: Path, label: str) -> dict[str, Callable[[], LocalSource]]:
     return {title: partial(_sheet, rows, label) for title, rows in sheets.items() if rows}
 
 
-def _sheet(rows: list[tuple[Any, ...]], label: str) -> LocalSource:
+def _sheet(rows: list[tuple[Any, ...]], label: str) -> MemorySource:
     names = [str(name) if name is not None else f"column{place}" for place, name in enumerate(rows[0])]
     if len(set(names)) < len(names):
         raise InputError(f"{label} has two columns of the same name; rename one.")
@@ -171,7 +172,7 @@ def _only(tables: Mapping[str, Callable[[], LocalSource]], label: str) -> Callab
     )
 
 
-def _chosen(tables: Mapping[str, Callable[[], LocalSource]], label: str, sql: str | None) -> LocalSource:
+def _chosen(tables: Mapping[str, Callable[[], MemorySource]], label: str, sql: str | None) -> LocalSource:
     """Return the one table of a file, or the rows of a query on its tables."""
     if sql is None:
         return _only(tables, label)()

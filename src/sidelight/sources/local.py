@@ -1,4 +1,4 @@
-"""Rows on this machine, behind DuckDB: typed files are streamed, text is read once and kept in a store."""
+"""Rows on this machine, behind DuckDB: large typed files are streamed, others are read once and kept."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from itertools import count
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
-from sidelight.foundation.errors import InputError, invalid
-from sidelight.foundation.files import REPORTS_KEY
+from sidelight.foundation.errors import InputError
 from sidelight.schema import Schema
 from sidelight.sources.cells import Stated, settle
-from sidelight.sources.faults import are_reports, not_columns, reading
+from sidelight.sources.codebook import Codebook
+from sidelight.sources.faults import reading
 from sidelight.sources.names import ISO
 from sidelight.sources.source import Source, summarise
 from sidelight.sources.sql import Store, literal, number, present, quoted, scratch, where_complete
@@ -41,7 +40,6 @@ class LocalSource(Source):
     """
 
     start: Callable[[], duckdb.DuckDBPyRelation | None]
-    arrow: pa.Table | None = None  # the rows, where they are a table in memory
     scan: str = ""  # SQL for the rows, where they are those of files
     loader: Callable[[Sequence[str]], LocalSource] | None = None  # reads columns once, not at each scan
     store: Store | None = None  # where the rows are kept once they were read
@@ -64,8 +62,6 @@ class LocalSource(Source):
         """Return the source with some columns as SQL gives them; where rows are kept, worked out once."""
         changed = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
         select = f"* REPLACE ({changed})"
-        if self.arrow is not None:
-            return self._with_columns(self.arrow, values)
         view = _fresh_view()
         if self.store is None:
             scan = f"(SELECT {select} FROM {self.scan})" if self.scan else ""
@@ -73,16 +69,7 @@ class LocalSource(Source):
         with reading(self.label):
             table = self.store.keep(view, f"SELECT {select} FROM {self.view}")
             self.store.forget(self.view)
-        return kept(self.store, table, self.label, self.notes, self.finder)
-
-    def _with_columns(self, arrow: pa.Table, values: Mapping[str, str]) -> LocalSource:
-        """Put columns into the table in memory; those that stay are not copied."""
-        places = {name: place for place, name in enumerate(self.columns)}
-        with reading(self.label):
-            changed = self.reader(", ".join(values.values())).read_all()
-        for name, column in zip(values, changed.columns, strict=True):
-            arrow = arrow.set_column(places[name], arrow.column_names[places[name]], column)
-        return of_arrow(arrow, self.label, self.notes)
+        return replace(in_store(self.store, table, self.label), finder=self.finder, notes=self.notes)
 
     def rows(self, select: str, rest: str = "", column: str = "", origin: str = "") -> list[tuple[Any, ...]]:
         """Run `SELECT select FROM source rest` and return its (few) rows; an error names the `column`.
@@ -117,12 +104,14 @@ class LocalSource(Source):
     def frequent(self, column: str, most: int) -> list[str]:
         """Return the labels of the `most` most frequent values; a longer list answers for shorter ones."""
         if most > self._frequent.get(column, (0, []))[0]:
-            value = present(column, self.columns[column])
-            value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
-            rest = f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}"
-            rows = self.rows(f"any_value({value})::VARCHAR", rest, column)
-            self._frequent[column] = most, [row[0] for row in rows]
+            self._frequent[column] = most, self._most_frequent(column, most)
         return self._frequent[column][1][:most]
+
+    def _most_frequent(self, column: str, most: int) -> list[str]:
+        value = present(column, self.columns[column])
+        value = f"{value}::VARCHAR" if self.columns[column] == "ENUM" else value
+        rest = f"WHERE {value} IS NOT NULL GROUP BY {value} ORDER BY count(*) DESC, {value} LIMIT {most}"
+        return [row[0] for row in self.rows(f"any_value({value})::VARCHAR", rest, column)]
 
     def dates(self, column: str) -> int:
         """Return how many values of a column of text are dates in ISO form."""
@@ -156,12 +145,18 @@ class LocalSource(Source):
         """Return the number of rows that lack no value whose absence drops its record."""
         return int(self.rows("count(*)", where_complete(schema, self.columns))[0][0])
 
+    def codebook(self, schema: Schema, *, compiled: bool) -> Codebook:
+        """Return how its columns become the codes of a schema."""
+        return Codebook(schema, self.columns, self.label, compiled)
+
+    def asked(self, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
+        """Return what a codebook asks for, in batches of `rows` rows."""
+        return self.batches(book.select, where_complete(book.schema, book.types), rows)
+
     def _own(self) -> tuple[duckdb.DuckDBPyConnection, str] | None:
         """Return where to ask about rows of our own, and what to say first; None where they are another's."""
         if self.store is not None:
             return self.store.connection.cursor(), ""
-        if self.arrow is not None:
-            return scratch().register(self.view, self.arrow), ""
         if self.scan:
             return scratch(), f"WITH {self.view} AS NOT MATERIALIZED (SELECT * FROM {self.scan}) "
         return None
@@ -195,34 +190,9 @@ def _type_name(kind: Any) -> str:
     return "ENUM" if kind.id == "enum" else str(kind)
 
 
-def open_object(rows: object) -> LocalSource:
-    """Open a DuckDB relation, columns in memory, or anything that offers the Arrow stream interface."""
-    if isinstance(rows, duckdb.DuckDBPyRelation):
-        relation = rows
-        return LocalSource(lambda: relation, label="the DuckDB relation")
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    if type(rows).__name__ == "LazyFrame":  # of polars, which need not be installed
-        rows = rows.collect()  # type: ignore[attr-defined]
-    label = f"the {type(rows).__name__}"
-    columns = _columns(rows)
-    if columns is None and not hasattr(rows, "__arrow_c_stream__"):
-        raise invalid(
-            "source",
-            "a path, an Arrow table, a DataFrame, a dict of columns, a NumPy array with named columns, a "
-            "DuckDB relation or anything with an Arrow stream",
-            type(rows).__name__,
-        )
-    try:
-        table = rows if isinstance(rows, pa.Table) else pa.table(rows if columns is None else columns)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise not_columns(label, error) from None
-    if REPORTS_KEY in (table.schema.metadata or {}):
-        raise are_reports(label, "is a table")
-    source = of_arrow(table, label)
-    if len({name.lower() for name in table.column_names}) == table.num_columns:
-        return source
-    return replace(source, notes=rename_notes(table.column_names, list(source.columns)))
+def in_store(store: Store, table: str, label: str) -> LocalSource:
+    """Return the rows of a table in a store."""
+    return LocalSource(lambda: store.rows(table), store=store, view=table, label=label)
 
 
 def rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[str, ...]:
@@ -235,61 +205,3 @@ def rename_notes(header: Sequence[str | None], names: Sequence[str]) -> tuple[st
             taken = f"the name {given.strip()!r} is taken (capitals do not count)"
             notes.append(f"Column {place} is called {name!r}, since {taken}.")
     return tuple(notes)
-
-
-def _columns(rows: object) -> dict[str, Any] | None:
-    """Return the columns of a dict or of a NumPy array that names them; None for anything else."""
-    if isinstance(rows, Mapping):
-        return {str(name): column for name, column in rows.items()}
-    if isinstance(rows, np.ndarray) and rows.dtype.names and rows.ndim == 1:
-        return {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names}
-    return None
-
-
-def of_arrow(table: pa.Table, label: str, notes: tuple[str, ...] = ()) -> LocalSource:
-    """Return the rows of an Arrow table in memory."""
-    return LocalSource(lambda: scratch().from_arrow(table), table, label=label, notes=notes)
-
-
-def kept(store: Store, table: str, label: str, notes: tuple[str, ...], finder: Finder | None) -> LocalSource:
-    """Return the rows of a table in a store."""
-    return LocalSource(
-        lambda: store.rows(table), store=store, finder=finder, view=table, label=label, notes=notes
-    )
-
-
-def open_query(query: str, connection: Any) -> LocalSource:
-    """Open the result of a query on a DuckDB connection or any DB-API 2.0 connection."""
-    if isinstance(connection, duckdb.DuckDBPyConnection):
-        return LocalSource(lambda: connection.sql(query), label="the query")
-    if not hasattr(connection, "cursor"):
-        raise invalid("connection", "a DuckDB or DB-API 2.0 connection", type(connection).__name__)
-    cursor = connection.cursor()
-    try:
-        cursor.execute(query)
-    except Exception as error:
-        kind = type(error).__name__
-        raise InputError(f"the query cannot be run: {kind}; check it against the database.") from error
-    if cursor.description is None:
-        raise InputError("the query returns no rows; it must be a SELECT.")
-    names = [column[0] for column in cursor.description]
-    if len(set(names)) < len(names):
-        raise InputError("the query returns two columns of the same name; rename one with AS.")
-    return of_rows(names, cursor.fetchall(), "the query")
-
-
-def of_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], label: str) -> LocalSource:
-    """Return rows of Python's own values; a column with words among its numbers is text."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    named = zip(names, columns, strict=True)
-    return of_arrow(pa.table({name: _column(name, list(column), label) for name, column in named}), label)
-
-
-def _column(name: str, values: list[Any], label: str) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError):
-        pass
-    if not all(value is None or isinstance(value, (str, int, float)) for value in values):
-        raise InputError(f"column {name!r} of {label} has values of several types; cast it to one.")
-    return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -15,7 +15,8 @@ from sidelight.sources.cells import Stated, stated_na
 from sidelight.sources.dictionary import Binning, Coding, Dictionary, SetAside, Unused, as_dictionary
 from sidelight.sources.files import open_path
 from sidelight.sources.inference import check_names, check_varied, infer
-from sidelight.sources.local import LocalSource, open_object, open_query
+from sidelight.sources.local import LocalSource
+from sidelight.sources.memory import open_object, open_query
 from sidelight.sources.session import is_spark
 from sidelight.sources.source import Source
 from sidelight.sources.table import Engine, LocalEngine, Table

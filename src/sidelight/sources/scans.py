@@ -1,4 +1,4 @@
-"""Files that DuckDB reads once, when the first question comes, into a store.
+"""Files that DuckDB reads once, when the first question comes.
 
 How a text file with separators is written is found out before, once.
 """
@@ -9,7 +9,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -21,10 +21,18 @@ from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import file_name
 from sidelight.sources.cells import HEAD, REAL, Form, looks_like
 from sidelight.sources.faults import reading
-from sidelight.sources.local import LocalSource, kept, rename_notes
+from sidelight.sources.local import LocalSource, in_store, rename_notes
+from sidelight.sources.memory import of_arrow
 from sidelight.sources.sql import LARGE, Store, literal, quoted, scratch
 
 _KEPT = "sidelight_rows"
+_SMALL = 64 << 20
+"""Files of at most this many bytes are kept in memory as Arrow tables, ..."""
+_ALIKE = frozenset(
+    ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+     "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
+)  # fmt: skip
+"""... if their columns are of types that Arrow gives back as they were."""
 _GZIP_RATIO = 8
 """How many times larger than its compressed file a text is assumed to be."""
 _SAMPLE = "sample_size = 2048"
@@ -63,39 +71,41 @@ class Scan:
         return f"{self.reader}({', '.join([literal(pattern or self.pattern), *(options or self.options)])})"
 
     def load(self, columns: Sequence[str], notes: tuple[str, ...]) -> LocalSource:
-        """Read the named columns into a store; text is parsed on the way, as its first rows suggest."""
+        """Read the named columns once; text is parsed on the way, as its first rows suggest."""
         with reading(self.label):
-            sizes = (
-                Path(file).stat().st_size * (_GZIP_RATIO if file.endswith(".gz") else 1)
-                for file in self._files
-            )
-            store = Store(large=sum(sizes) > LARGE)
             forms = self._forms(columns)
             values = self._texts(columns) | {name: form.typed(quoted(name)) for name, form in forms.items()}
             reals = frozenset(name for name, form in forms.items() if form is REAL)
             if self.stating is not None:
                 values = {name: sql for name, sql in values.items() if name not in reals}
-            table = self._keep(store, columns, values, reals)
-            strays = self._strays(store, table, [name for name in forms if name in values])
+            source = self._read(columns, values, reals)
+            strays = self._strays(source, [name for name in forms if name in values])
             if strays:
-                store.forget(table)
+                del source  # whose space is given back before the next one takes its own
                 known = {name: sql for name, sql in values.items() if name not in strays}
-                table = self._keep(store, columns, known, reals)
-        return kept(store, table, self.label, notes, self._find)
+                source = self._read(columns, known, reals)
+        return replace(source, finder=self._find, notes=notes)
 
-    def _keep(
-        self, store: Store, columns: Sequence[str], values: Mapping[str, str], reals: frozenset[str]
-    ) -> str:
-        """Read columns into a table of a store, some as SQL gives them, some as doubles if all cells are."""
+    def _read(self, columns: Sequence[str], values: Mapping[str, str], reals: frozenset[str]) -> LocalSource:
+        """Read columns, some as SQL gives them, some as doubles if all cells are."""
         wanted = ", ".join(f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in columns)
         typed = self.stating(reals) if self.stating is not None and reals else ()
         try:
-            return store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan(options=typed)}")
+            return self._kept(f"SELECT {wanted} FROM {self.scan(options=typed)}")
         except (duckdb.ConversionException, duckdb.InvalidInputException):
             # A later cell is no double; the column is read as text, and `settle` looks at all of it.
             if not typed:
                 raise
-            return store.keep(_KEPT, f"SELECT {wanted} FROM {self.scan()}")
+            return self._kept(f"SELECT {wanted} FROM {self.scan()}")
+
+    def _kept(self, query: str) -> LocalSource:
+        """Run a query once and keep its rows: in memory where they are few, else in a store."""
+        if self._bytes <= _SMALL:
+            relation = scratch().sql(query)
+            if _ALIKE.issuperset(map(str, relation.types)):
+                return of_arrow(relation.to_arrow_table(), self.label)
+        store = Store(large=self._bytes > LARGE)
+        return in_store(store, store.keep(_KEPT, query), self.label)
 
     def _texts(self, columns: Sequence[str]) -> dict[str, str]:
         """Return SQL for columns of JSON that mix types: their values are text."""
@@ -110,18 +120,24 @@ class Scan:
         seen = zip(columns, zip(*head, strict=True), strict=False)
         return {name: form for name, cells in seen if (form := looks_like(cells)) is not None}
 
-    def _strays(self, store: Store, table: str, names: Sequence[str]) -> set[str]:
+    def _strays(self, source: LocalSource, names: Sequence[str]) -> set[str]:
         """Return which of the columns have cells of another form than the first rows: these became NULL."""
         if not names:
             return set()
         counts = ", ".join(f"count({quoted(name)})" for name in names)
-        rows, *kept_cells = store.connection.execute(f"SELECT count(*), {counts} FROM {table}").fetchall()[0]
+        rows, *kept_cells = source.rows(f"count(*), {counts}")[0]
         lacking = {name: count for name, count in zip(names, kept_cells, strict=True) if count < rows}
         if not lacking:
             return set()
-        counts = ", ".join(f"count({quoted(name)})" for name in lacking)
-        cells = store.connection.execute(f"SELECT {counts} FROM {self.scan()}").fetchall()[0]
+        cells = self.source().rows(", ".join(f"count({quoted(name)})" for name in lacking))[0]
         return {name for name, count in zip(lacking, cells, strict=True) if count > lacking[name]}
+
+    @cached_property
+    def _bytes(self) -> int:
+        """About how many bytes the text of all files has."""
+        return sum(
+            Path(file).stat().st_size * (_GZIP_RATIO if file.endswith(".gz") else 1) for file in self._files
+        )
 
     @cached_property
     def _files(self) -> list[str]:

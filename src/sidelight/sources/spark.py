@@ -29,7 +29,8 @@ from sidelight.schema import Schema
 from sidelight.sources.cells import Stated
 from sidelight.sources.counter import CountingPlan
 from sidelight.sources.counts import Counts, Records, distinct_records, merge_records
-from sidelight.sources.local import LocalSource, open_object
+from sidelight.sources.local import LocalSource
+from sidelight.sources.memory import open_object
 from sidelight.sources.names import ISO
 from sidelight.sources.session import PURPOSE
 from sidelight.sources.source import Source, Summary

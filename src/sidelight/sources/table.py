@@ -25,7 +25,6 @@ from sidelight.foundation.html import html_table, listed
 from sidelight.foundation.progress import track
 from sidelight.foundation.threads import processors
 from sidelight.schema import OTHER, Schema
-from sidelight.sources.codebook import Codebook
 from sidelight.sources.counter import Counter, CountingPlan, plan_counting
 from sidelight.sources.counts import (
     VALUES_A_WORD,
@@ -208,8 +207,8 @@ def counted(schema: Schema, sets: Sequence[Sequence[str]], cells: Sequence[Whole
 
 def coded_batches(source: LocalSource, schema: Schema, compiled: bool) -> Iterator[Codes]:
     """Return the codes of a source in its order, batch by batch, shape (rows, attributes)."""
-    book = Codebook(schema, source.columns, source.label, compiled)
-    for batch in source_batches(source, book, BATCH_ROWS):
+    book = source.codebook(schema, compiled=compiled)
+    for batch in source.asked(book, BATCH_ROWS):
         yield book.codes(batch).astype(np.uint16, copy=False).T
 
 
@@ -226,7 +225,7 @@ def count_source(
     So many threads code and count; one, where each would need a large table of its own. The number of
     batches to expect is for a progress bar.
     """
-    book = Codebook(schema, source.columns, source.label, compiled)
+    book = source.codebook(schema, compiled=compiled)
     threads = threads if int(plan.bases[-1]) <= _LARGEST_COPIED else 1
     counters = [Counter(plan, compiled) for _ in range(threads)]
     free: SimpleQueue[Counter] = SimpleQueue()
@@ -240,17 +239,8 @@ def count_source(
         finally:
             free.put(counter)
 
-    _in_threads(track(source_batches(source, book, _COUNTED_ROWS), "counting", batches), count, threads)
+    _in_threads(track(source.asked(book, _COUNTED_ROWS), "counting", batches), count, threads)
     return reduce(iadd, counters).results()
-
-
-def source_batches(source: LocalSource, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
-    """Return what a codebook asks for, batch by batch; columns in memory that need no work are not copied."""
-    if source.arrow is not None and book.is_plain:
-        places = {name: place for place, name in enumerate(source.columns)}  # DuckDB renames like names
-        yield from source.arrow.select([places[name] for name in book.schema.names]).to_batches(rows)
-    else:
-        yield from source.batches(book.select, where_complete(book.schema, book.types), rows)
 
 
 def _in_threads(items: Iterable[T], work: Callable[[T], None], threads: int) -> None:
