@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from sidelight.foundation.errors import InputError, invalid
 from sidelight.foundation.html import listed
-from sidelight.sources.sql import literal, quoted
+from sidelight.sources.sql import is_among, quoted
 
 if TYPE_CHECKING:
     from sidelight.sources.local import LocalSource
@@ -219,8 +219,8 @@ def looks_like(cells: Iterable[str | None]) -> Form | None:
 
 def _stripped(name: str, markers: Sequence[str]) -> str:
     """Return SQL for a cell without spaces around, NULL where it is missing."""
-    listed = ", ".join(map(literal, markers))
-    return f"(CASE WHEN lower(trim({quoted(name)})) NOT IN ({listed}) THEN trim({quoted(name)}) END)"
+    stripped = f"trim({quoted(name)})"
+    return f"(CASE WHEN NOT {is_among(f'lower({stripped})', markers)} THEN {stripped} END)"
 
 
 def _looked(source: LocalSource, columns: Sequence[_Column], stated: Stated) -> list[_Column]:
@@ -290,13 +290,12 @@ def _notes(source: LocalSource, columns: Sequence[_Column]) -> Iterator[str]:
 
 def _without(source: LocalSource, names: Iterable[str], markers: tuple[str, ...]) -> dict[str, str]:
     """Return SQL for columns in which the cells that a reader takes for missing are."""
-    listed = ", ".join(map(literal, markers))
     stated = (float(marker) for marker in markers if REAL.looks(marker))
-    numbers = ", ".join(repr(number) for number in stated if math.isfinite(number))
+    numbers = [number for number in stated if math.isfinite(number)]
     replaced = {}
     for name, kind in source.columns.items():
         if name in names and "[" not in kind and "(" not in kind:
-            test = f"lower(trim({quoted(name)}::VARCHAR)) NOT IN ({listed})"
-            test += f" AND {quoted(name)} NOT IN ({numbers})" if numbers and kind in _REALS else ""
-            replaced[name] = f"CASE WHEN {test} THEN {quoted(name)} END"
+            tests = [f"NOT {is_among(f'lower(trim({quoted(name)}::VARCHAR))', markers)}"]
+            tests += [f"{quoted(name)} <> {number!r}" for number in numbers if kind in _REALS]
+            replaced[name] = f"CASE WHEN {' AND '.join(tests)} THEN {quoted(name)} END"
     return replaced

@@ -13,7 +13,7 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import count
@@ -160,6 +160,15 @@ def number(column: str, kind: str) -> str:
     return f"epoch({value})::DOUBLE" if is_temporal(kind) else f"{value}::DOUBLE"
 
 
+def is_among(value: str, words: Iterable[str]) -> str:
+    """Return SQL for whether a text is one of some words.
+
+    Of a longer list, IN and list_contains make a join, and rows come out of a join in any order.
+    """
+    keys = ", ".join(f"{literal(word)}: 1" for word in dict.fromkeys(words))
+    return f"map_contains(MAP {{{keys}}}, {value})"
+
+
 def label_code(attribute: Attribute, kind: str) -> str:
     """Return SQL for the code of an attribute's label.
 
@@ -185,9 +194,9 @@ def _merged(label: str, attribute: Attribute, *, is_decimal: bool) -> str:
         for into, parts in attribute.merged
         for raw in (_shortest(parts) if is_decimal else parts)
     ]
-    own = ", ".join(literal(into) for into, parts in attribute.merged if into not in parts)
+    own = [into for into, parts in attribute.merged if into not in parts]
     # a raw value that only looks like a merged label is none of its values
-    rest = f"CASE WHEN {label} IN ({own}) THEN NULL ELSE {label} END" if own else label
+    rest = f"CASE WHEN {is_among(label, own)} THEN NULL ELSE {label} END" if own else label
     return f"CASE {label} {' '.join(cases)} ELSE {rest} END"
 
 

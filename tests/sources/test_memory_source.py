@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -13,9 +14,11 @@ import sidelight as sl
 from sidelight.schema import MISSING, OTHER, Attribute
 from sidelight.sources.local import LocalSource
 from sidelight.sources.memory import MemorySource, of_arrow
+from sidelight.sources.sql import label_code
+from sidelight.sources.table import write_rows
 from sidelight.sources.tally import tally
 
-MANY = pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 2000), marks=pytest.mark.deep)])
+MANY = pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 800), marks=pytest.mark.deep)])
 WORDS = ["", " ", "a", "A", "it's", "ü", "𝄞", "ﬀ", "zz", "10", "9", "1.5", "NaN", "?", "(x)", "2020-01-02"]
 EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e-300, 0.1, 2.0**53, 2.0**53 + 2]
 
@@ -229,6 +232,39 @@ def test_merged_words_are_coded_as_duckdb_does() -> None:
     mine, theirs = both(arrow, schema=sl.Schema((attribute, sl.categorical("y", "01"))))
     assert mine.codes()[:, 0].tolist() == [0, 0, 1, 1, 2, 3, 3, 3]
     assert_alike(mine, theirs)
+
+
+def in_chunks(arrow: pa.Table, _folder: Path) -> pa.Table:
+    step = arrow.num_rows // 8
+    return pa.concat_tables([arrow.slice(start, step) for start in range(0, arrow.num_rows, step)])
+
+
+def as_relation(arrow: pa.Table, folder: Path) -> duckdb.DuckDBPyRelation:
+    return duckdb.connect().from_arrow(in_chunks(arrow, folder))
+
+
+def as_text(arrow: pa.Table, folder: Path) -> Path:
+    return write_rows(arrow, folder / "rows.csv")
+
+
+@pytest.mark.parametrize("given", [in_chunks, as_relation, as_text])
+@pytest.mark.parametrize("na", [None, ["8", "9", "none of them", "x", "y", "z"]])
+def test_cells_without_their_markers_stay_in_their_rows(given, na, tmp_path: Path) -> None:
+    """DuckDB joins rows with a longer list of words, and a join does not keep their order."""
+    values = np.arange(400_000) % 5
+    words = np.where(np.arange(len(values)) % 7, values.astype(str), "NA")
+    table = sl.read(given(pa.table({"words": words, "values": values}), tmp_path), na=na)
+    codes = table.codes()
+    assert np.array_equal(codes[:, 1], values)
+    assert np.array_equal(codes[:, 0], np.where(words == "NA", 5, values))
+
+
+def test_a_long_list_of_merged_values_makes_no_join() -> None:
+    merged = tuple((f"{a}-{b}", (str(a), str(b))) for a, b in zip(range(6), range(6, 12), strict=True))
+    attribute = Attribute("x", "categorical", tuple(into for into, _ in merged), merged=merged)
+    rows = duckdb.connect().from_arrow(pa.table({"x": list("0123456789")}))
+    assert "Join" not in rows.project(label_code(attribute, "VARCHAR")).explain()
+    assert "Join" in rows.project("x IN ('a', 'b', 'c', 'd', 'e', 'f')").explain()
 
 
 def test_long_columns_are_left_to_duckdb(monkeypatch) -> None:
