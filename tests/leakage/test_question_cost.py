@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,6 +66,26 @@ def test_compiled_contractions_agree_with_products_of_matrices(few: str, monkeyp
     for name, grown in totals.changes(channels, moved).items():
         np.testing.assert_allclose(grown, changes[name], atol=1e-12)
     assert totals.among(["unknown"]) is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkeypatch) -> None:
+    """Tables of many pieces, uneven and with gaps; the pieces after the first are mostly passed over."""
+    rng = np.random.default_rng(seed)
+    names = tuple(f"a{number}" for number in range(15 + seed % 4))
+    cells = rng.random((2,) * len(names)) ** rng.choice([1, 30])
+    cells[rng.random(cells.shape) < rng.choice([0, 0.5, 0.999])] = 0.0
+    cells[0, ..., 0] = cells[1, ..., 1] = 1.0
+    epsilons = rng.choice([0.1, 1.0, 8.0], size=len(names))
+    channels = {
+        name: create("grr", 2, epsilon).channel for name, epsilon in zip(names, epsilons, strict=True)
+    } | {names[int(rng.integers(len(names)))]: create("identity", 2).channel}
+    totals = ListedTotals(names, cells / cells.sum(), names)
+    compiled = totals.values(channels)
+    monkeypatch.setattr(contraction, "LARGE", 1 << 60)
+    plain = replace(totals).values(channels)
+    assert compiled == pytest.approx(plain, rel=1e-12, abs=1e-12)
+    assert any(0 < value < np.inf for value in plain.values())
 
 
 def test_impossible_reports_leak_infinitely_much_on_both_paths(monkeypatch) -> None:

@@ -6,7 +6,6 @@ bracketed, the root found, and a budget returned at which the figures were compu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -29,6 +28,8 @@ _MOST = 8
 """How many attributes an error names."""
 _PRECISION = 1e-9  # audits allow a billionth, so more digits would change no verdict
 _CLIPPED = 1e3  # an infinite excess would leave the root finder without a slope
+_BEYOND = 1.02  # so far beyond the root that the first steps expect
+_LEAST_SHARE = 1e-6  # of a limit: what leaks less may grow faster than in proportion
 
 
 def excess(problem: Problem, constraint: Constraint, budgets: Array) -> float:
@@ -47,35 +48,28 @@ _DECIDERS = 5
 class Watch:
     """The excess along a line of budgets that grow with a number, of the secret that decides it.
 
-    Leakage grows with the budgets for the mechanisms that are offered. So below a number at which a secret
-    was the furthest over its limit, it alone is asked about, until all are asked about the root it has.
+    Leakage grows with the budgets for the mechanisms that are offered, so one secret mostly decides: the
+    furthest over its limit, or the nearest to it, where all were last asked about. From then on it is asked
+    about alone; whether others are over their limits where it has its root, `whole` tells.
     """
 
     problem: Problem
     constraint: Constraint
     budgets: Callable[[float], Array]
-    unsafe: float = math.inf
-    over: Positions = field(default_factory=lambda: np.arange(0))
+    decider: Positions = field(default_factory=lambda: np.arange(0))
 
     def __call__(self, number: float) -> float:
-        """Return the excess of the secret that decides, or the largest of all."""
-        if len(self.over):
-            figures = self.constraint.figures_of(self.budgets(number), self.over)
-            shares = shares_over(figures, self.problem.bounds[self.over])
-            if shares.max() > 0 or number <= self.unsafe:
-                self._keep(number, self.over, shares)  # the last number that is unsafe for it
-                return float(shares.max())
-        return self.whole(number)
+        """Return the excess of the secret that decides; the first time, the largest of all."""
+        if not len(self.decider):
+            return self.whole(number)
+        figures = self.constraint.figures_of(self.budgets(number), self.decider)
+        return float(shares_over(figures, self.problem.bounds[self.decider]).max())
 
     def whole(self, number: float) -> float:
-        """Return the largest excess of all secrets."""
+        """Return the largest excess of all secrets; its secret decides from now on."""
         shares = shares_over(self.constraint.figures(self.budgets(number)), self.problem.bounds)
-        self._keep(number, np.arange(len(shares)), shares)
+        self.decider = np.array([shares.argmax()])
         return float(shares.max())
-
-    def _keep(self, number: float, secrets: Positions, shares: Array) -> None:
-        if number < self.unsafe and shares.max() > 0:
-            self.unsafe, self.over = number, secrets[[shares.argmax()]]
 
 
 def largest_on_line(
@@ -126,14 +120,19 @@ def largest_safe(over: Callable[[float], float], low: float, high: float = LARGE
 
 
 def _bracket(over: Callable[[float], float], low: float, high: float) -> tuple[float, float | None]:
-    """Return a safe number and an unsafe one at most a few times as large; None if all are safe."""
-    factor = 2.0
-    while low < high:
-        step = min(low * factor, high)
-        if over(step) > 0:
-            return low, step
-        low, factor = step, factor * factor  # the least budget may be a millionth of the root
-    return high, None
+    """Return a safe number and an unsafe one, not much above the root; None if all are safe.
+
+    Small budgets leak in proportion, so what is left of the limit says about where the root is. Where leakage
+    grows more slowly, steps get longer.
+    """
+    number, least = low, _BEYOND
+    while (excess := over(number)) <= 0:
+        low = number
+        if low >= high:
+            return high, None
+        number = min(low * max(_BEYOND / max(1 + excess, _LEAST_SHARE), least), high)
+        least **= 4
+    return low, number
 
 
 def _root(over: Callable[[float], float], low: float, high: float) -> float:

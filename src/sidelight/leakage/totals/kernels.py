@@ -121,6 +121,23 @@ def mix_in_place(cells: Array, stride: int, columns: Array) -> None:
 
 
 @njit(cache=True)
+def _mix_last(cells: Array, outer: Array, inner: Array) -> None:
+    """Do what `mix_in_place` does of the last two axes at once: alone, they are too short to be fast."""
+    for i in range(0, cells.shape[0], 4):
+        a, b, c, d = cells[i], cells[i + 1], cells[i + 2], cells[i + 3]
+        first, second = inner[0, 0] * a + inner[1, 0] * b, inner[0, 1] * a + inner[1, 1] * b
+        third, fourth = inner[0, 0] * c + inner[1, 0] * d, inner[0, 1] * c + inner[1, 1] * d
+        cells[i], cells[i + 1] = (
+            outer[0, 0] * first + outer[1, 0] * third,
+            outer[0, 0] * second + outer[1, 0] * fourth,
+        )
+        cells[i + 2], cells[i + 3] = (
+            outer[0, 1] * first + outer[1, 1] * third,
+            outer[0, 1] * second + outer[1, 1] * fourth,
+        )
+
+
+@njit(cache=True)
 def lone_extremes(
     table: Array, first: Array, second: Array, steps: Positions, found: Array, where: Positions
 ) -> None:
@@ -140,15 +157,19 @@ def lone_extremes(
         where: (axes, 2) the cell of the first value at which each is.
     """
     rows, columns = table.shape
+    single = second.shape[0] - 2 * (second.shape[0] >= 2)
     for row in range(rows):
-        for axis in range(second.shape[0]):
+        for axis in range(single):
             mix_in_place(table[row], columns >> (axis + 1), second[axis])
+        if single < second.shape[0]:
+            _mix_last(table[row], second[single], second[single + 1])
     width = min(_TILE, columns)
     room = np.empty((steps[:, 1].max() + 1, rows * width))
     found[:, 0], found[:, 1] = 0.0, np.inf
     for tile in range(0, columns, width):
         for row in range(rows):
-            room[0, row * width : (row + 1) * width] = table[row, tile : tile + width]
+            for column in range(width):
+                room[0, row * width + column] = table[row, tile + column]
         for source, target, axis in steps:
             stride = (rows >> (axis + 1)) * width
             if source < 0:
@@ -160,6 +181,18 @@ def lone_extremes(
                 mix_in_place(room[target], stride, first[axis])
             else:
                 mix_pairs(room[source], room[target], stride, first[axis])
+
+
+@njit(cache=True, fastmath={"nnan", "ninf", "nsz", "contract"})
+def _is_beyond(cells: Array, stride: int, most: float, least: float) -> bool:
+    """Whether some ratio is above the most or below the least, both finite, without dividing."""
+    above, below = 0.0, 0.0
+    for start in range(0, cells.shape[0], 2 * stride):
+        low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
+        for i in range(stride):
+            above = max(above, low[i] - most * high[i])
+            below = max(below, least * high[i] - low[i])
+    return above > 0.0 or below > 0.0
 
 
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
@@ -201,6 +234,9 @@ def _note_extremes(cells: Array, stride: int, found: Array) -> tuple[int, int]:
 
     Reports that neither value sends are left out; -1 is for no cell.
     """
+    is_finite = found[1] <= found[0] < np.inf  # at first, the smallest is infinite
+    if is_finite and not _is_beyond(cells, stride, found[0], found[1]):
+        return -1, -1
     most, least, cell = _plain_extremes(cells, stride)
     if not cell > 0.0:
         most, least = _extremes(cells, stride)
