@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import sidelight as sl
@@ -26,28 +27,27 @@ EDGES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e-300, 0.1, 2.0**53, 2.0**
 def column(rng: np.random.Generator, rows: int) -> pa.Array:
     """Return a column of any type that is tallied or not, with few or many values, perhaps with gaps."""
     kinds = [
-        int8,
-        int16,
-        int64,
-        uint8,
-        uint64,
-        huge,
-        flag,
-        real,
-        odd,
-        single,
-        word,
-        name,
-        day,
-        moment,
-        second,
-        money,
-    ]
+        int8, int16, int64, uint8, uint64, huge, wide, wide_unsigned, flag, real, odd, few_reals, single,
+        any_single, few_singles, word, name, day, moment, second, money,
+    ]  # fmt: skip
     values = kinds[rng.integers(len(kinds))](rng, rows)
     gaps = rng.random(rows) < rng.choice([0, 0, 0.1, 0.95])
     return pa.array(
         [None if gap else value.as_py() for gap, value in zip(gaps, values, strict=True)], values.type
     )
+
+
+def encoded(rng: np.random.Generator, values: pa.Array) -> pa.DictionaryArray:
+    """Return the values by a dictionary that has each twice, in any order; one may be missing in two ways."""
+    distinct = values.unique()
+    order = rng.permutation(2 * len(distinct))
+    places = pc.index_in(values, value_set=distinct).to_numpy() + len(distinct) * rng.integers(
+        2, size=len(values)
+    )
+    lacking = np.asarray(values.is_null()) & (rng.random(len(values)) < 0.5)
+    kind = [pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()][rng.integers(5)]
+    indices = pa.array(np.argsort(order)[places], kind, mask=lacking)
+    return pa.DictionaryArray.from_arrays(indices, pa.concat_arrays([distinct, distinct]).take(order))
 
 
 def whole(rng: np.random.Generator, rows: int, low: int, high: int, kind: pa.DataType) -> pa.Array:
@@ -72,6 +72,14 @@ def huge(rng, rows):
     return pa.array([2**53 + int(rng.integers(4)) for _ in range(rows)], pa.int64())
 
 
+def wide(rng, rows):
+    return pa.array(rng.choice([-(2**63), -7, 0, 2**53 + 1, 2**53 + 2, 2**63 - 1], size=rows), pa.int64())
+
+
+def wide_unsigned(rng, rows):
+    return pa.array(rng.choice(np.array([0, 9, 2**63, 2**63 + 1, 2**64 - 1], np.uint64), size=rows))
+
+
 def uint8(rng, rows):
     return whole(rng, rows, 0, 255, pa.uint8())
 
@@ -93,8 +101,20 @@ def odd(rng, rows):
     return pa.array(rng.choice(EDGES, size=rows))
 
 
+def few_reals(rng, rows):
+    return pa.array(rng.choice(rng.choice(FEW, size=5), size=rows))
+
+
 def single(rng, rows):
-    return pa.array(rng.normal(size=rows).round(1).astype(np.float32))
+    return pa.array(rng.normal(size=rows).round(int(rng.integers(1, 9))).astype(np.float32))
+
+
+def any_single(rng, rows):
+    return pa.array(rng.integers(2**32, size=rows, dtype=np.uint32).view(np.float32))
+
+
+def few_singles(rng, rows):
+    return pa.array(rng.choice(np.array(FEW, np.float32), size=rows))
 
 
 def word(rng, rows):
@@ -123,12 +143,24 @@ def money(rng, rows):
     return pa.array(rng.integers(0, 400, size=rows)).cast(pa.decimal128(21, 2))
 
 
+FEW = [0.0, -0.0, 0.1, 0.25, -3.0, 1e20, 1e-7, 16777216.0, 3.4e38, np.inf, np.nan]
+
+
 def table_of(seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
     rows = int(rng.choice([3, 30, 200, 900]))
     arrow = pa.table({f"c{i}": column(rng, rows) for i in range(4)} | {"sure": np.arange(rows) % 2})
     cut = int(rng.integers(rows))  # columns in chunks, which do not begin at the start of their buffers
-    return pa.concat_tables([arrow.slice(0, cut), arrow.slice(cut)])
+    tables = [arrow, arrow]
+    for place, values in enumerate(arrow.columns):
+        if rng.random() < 0.3:  # with a dictionary for each chunk, some values of which do not occur in it
+            made = [encoded(rng, values.combine_chunks()) for _ in tables]
+            kind = pa.dictionary(made[0].indices.type, values.type)
+            tables = [
+                table.set_column(place, arrow.column_names[place], column.cast(kind))
+                for table, column in zip(tables, made, strict=True)
+            ]
+    return pa.concat_tables([tables[0].slice(0, cut), tables[1].slice(cut)])
 
 
 def both(arrow: pa.Table, **options) -> list[sl.Table | str]:
@@ -169,7 +201,7 @@ def test_any_table_is_read_as_duckdb_reads_it(seeds: range) -> None:
         else:
             assert_alike(mine, theirs)
             compared += 1
-    assert compared > 0.8 * len(seeds)
+    assert compared > 0.7 * len(seeds)
 
 
 @MANY

@@ -50,6 +50,7 @@ class Form:
     pattern: str  # of the cell in lower case, without surrounding spaces
     value: str  # SQL for the value of the cell {}; NULL if the cell does not have this form
     test: str = ""  # a further SQL condition that a cell must meet
+    suffices: bool = False  # whether the condition says it all
 
     def looks(self, cell: str) -> bool:
         """Whether a cell in lower case, without surrounding spaces, may have this form."""
@@ -57,7 +58,8 @@ class Form:
 
     def fits(self, cell: str) -> str:
         """Return SQL for whether a cell has this form."""
-        return f"({self.value} IS NOT NULL{self.test})".replace("{}", cell)
+        test = self.test if self.suffices else f"{self.value} IS NOT NULL{self.test}"
+        return f"({test})".replace("{}", cell)
 
     def surely(self, cell: str) -> str:
         """Return SQL for whether a cell has this form and is no code with leading zeros."""
@@ -81,7 +83,7 @@ _CODE = (
 )
 
 PLAIN = Form(
-    "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", " AND TRY_CAST({} AS BIGINT)::VARCHAR = {}"
+    "number", r"-?(0|[1-9]\d*)", "TRY_CAST({} AS BIGINT)", "TRY_CAST({} AS BIGINT)::VARCHAR = {}", True
 )
 WHOLE = Form("number", _NUMBER, "TRY_CAST({} AS BIGINT)", _POINT)
 HUGE = Form("number", _NUMBER, "TRY_CAST({} AS HUGEINT)", _POINT)
@@ -150,6 +152,7 @@ class _Column:
     name: str
     forms: tuple[Form, ...]
     guess: Form | None = None
+    is_clean: bool = True  # whether no cell of the head is a marker
     present: int = 0
     fitting: tuple[int, ...] = ()
     codes: int = 0
@@ -180,15 +183,19 @@ def _settled(source: LocalSource, names: Sequence[str], stated: Stated) -> list[
     seen = zip(*heads, strict=True) if heads else [()] * len(names)
     possible = (_column(source, *pair, stated.markers) for pair in zip(names, seen, strict=True))
     columns = [column for column in possible if column.forms]
-    guessed = _guessed(source, columns) if stated.na is None else []  # what is missing may look like a number
+    clean = [replace(c, cell=quoted(c.name)) for c in columns if c.guess and c.is_clean]
+    guessed = _guessed(source, clean) if stated.na is None else []  # what is missing may look like a number
     sure = {column.name for column in guessed}
     unsure = [replace(c, cell=_stripped(c.name, stated.markers)) for c in columns if c.name not in sure]
-    return guessed + [c for c in _looked(source, unsure, stated) if not _is_doubtful(source, c, stated)]
+    numbers = {c.name: c for c in _guessed(source, [c for c in unsure if c.guess in (PLAIN, REAL)])}
+    looked = _looked(source, [c for c in unsure if c.name not in numbers], stated)
+    found = numbers | {c.name: c for c in looked if not _is_doubtful(source, c, stated)}
+    return guessed + [found[c.name] for c in unsure if c.name in found]
 
 
 def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
     """Return the columns of which every cell has the form of the head: most are settled by this one scan."""
-    guesses = [replace(c, form=c.guess, cell=quoted(c.name)) for c in columns if c.guess]
+    guesses = [replace(column, form=column.guess) for column in columns]
     parts = []
     for column in guesses:
         test = column.form.surely(column.cell) if column.form else ""
@@ -199,13 +206,14 @@ def _guessed(source: LocalSource, columns: Sequence[_Column]) -> list[_Column]:
 
 def _column(source: LocalSource, name: str, cells: Sequence[str | None], markers: tuple[str, ...]) -> _Column:
     """Return what a column may be by its head; if all of that is missing, by later cells."""
-    present = {cell.strip().lower() for cell in cells if cell is not None} - set(markers)
+    head = {cell.strip().lower() for cell in cells if cell is not None}
+    present = head - set(markers)
     if not present and len(cells) == HEAD:
         stripped = _stripped(name, markers)
         later = source.rows(f"lower({stripped})", f"WHERE {stripped} IS NOT NULL LIMIT {HEAD}", name)
         present = {row[0] for row in later}
     forms = (form for form in FORMS if form is not PLAIN and any(map(form.looks, present)))
-    return _Column(name, tuple(forms), looks_like(present))
+    return _Column(name, tuple(forms), looks_like(present), head.isdisjoint(markers))
 
 
 def looks_like(cells: Iterable[str | None]) -> Form | None:

@@ -2,14 +2,14 @@
 
 Text is coded by DuckDB, which works once for each word of a column's dictionary. Narrow whole numbers come as
 they are and are looked up in a table; other numbers come as doubles and are placed between edges. Columns in
-memory come as they are, whole numbers, doubles, dates and text alike.
+memory come as they are, numbers, dates and text alike, and of a dictionary only the values are coded.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,8 +23,20 @@ from sidelight.foundation.arrays import AnyCodes, Array
 from sidelight.foundation.bits import code_type
 from sidelight.foundation.errors import InputError
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
-from sidelight.sources.sql import label_code, number, quoted
-from sidelight.sources.tally import doubles, is_number, is_word, raw
+from sidelight.sources.faults import reading
+from sidelight.sources.sql import label_code, number, quoted, written
+from sidelight.sources.tally import (
+    doubles,
+    is_number,
+    is_real,
+    is_whole,
+    is_word,
+    occurring,
+    raw,
+    texts,
+    value_type,
+    without_minus_zero,
+)
 
 _TYPES: dict[str, type[np.integer[Any]]] = {
     "BOOLEAN": np.uint8, "UTINYINT": np.uint8, "USMALLINT": np.uint16, "UINTEGER": np.uint32,
@@ -35,7 +47,10 @@ _WHOLE = {kind: np.iinfo(dtype) for kind, dtype in _TYPES.items()}
 
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 """How DuckDB writes a whole number of at most 64 bits."""
+_FRACTION = re.compile(r"-?([0-9]+(\.[0-9]+)?(e[+-][0-9]+)?|inf)")
+"""How DuckDB may write a fraction."""
 
+_NO_EDGES: Array = np.empty(0)
 _WIDEST = 1 << 16
 _MANY_EDGES = 64
 """With this many edges or more, a binary search is faster than comparing with each of them."""
@@ -115,23 +130,48 @@ class Measured(LookedUp):
 
 
 @dataclass(frozen=True, eq=False)
-class Worded(Coder):
-    """Text comes as it is; `table` has the code of each of the `words`, then that of any other and of none.
+class Listed(Coder):
+    """Words or numbers come as they are; `table` has the code of each of the `values`.
 
-    A code of -1 means that there may be none.
+    Then it has that of any other value and that of none; a code of -1 means that there may be none.
     """
 
-    words: pa.Array
+    values: pa.Array
     table: NDArray[np.int32]
 
     def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:  # noqa: ARG002 - Arrow does it
-        """Find each word among those that have a code."""
-        places = pc.index_in(column, value_set=self.words.cast(column.type))
+        """Find each value among those that have a code."""
+        values = _regular(column) if is_real(column.type) else column
+        places = pc.index_in(values, value_set=self.values)
         if places.null_count:
-            places = pc.if_else(column.is_valid(), places.fill_null(len(self.words)), len(self.words) + 1)
+            places = pc.if_else(values.is_valid(), places.fill_null(len(self.values)), len(self.values) + 1)
         codes = self.table[raw(places)]
         out[:] = codes
-        return not places.null_count and bool((codes >= 0).all())
+        return bool((codes >= 0).all())
+
+
+def _regular(column: pa.Array) -> pa.Array:
+    """Return fractions with 0.0 and -0.0 as one value, and NaN as missing."""
+    numbers = without_minus_zero(raw(column))
+    absent = np.isnan(numbers)
+    if column.null_count:
+        absent |= ~np.asarray(column.is_valid())
+    return pa.array(numbers, mask=absent if absent.any() else None)
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed(Coder):
+    """A column with a dictionary comes as it is; the `coder` sees each value that occurs once."""
+
+    coder: Coder
+
+    def write(self, column: pa.Array, out: AnyCodes, compiled: bool) -> bool:
+        """Code the values and give each row the code of its own."""
+        values, places = occurring(column)
+        codes = np.empty(len(values), out.dtype)
+        is_known = self.coder.write(values, codes, compiled)
+        out[:] = codes[places]
+        return is_known
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +216,12 @@ class Codebook:
     @cached_property
     def coders(self) -> list[Coder]:
         """One for each attribute."""
-        return [_coder(item, self.types[item.name], self.held.get(item.name)) for item in self.schema]
+        with reading(self.label):
+            edges = _edges(self.schema, self.held)
+            return [
+                _coder(item, self.types[item.name], self.held.get(item.name), edges.get(item.name, _NO_EDGES))
+                for item in self.schema
+            ]
 
     @property
     def select(self) -> str:
@@ -196,27 +241,71 @@ class Codebook:
         return out
 
 
-def _coder(attribute: Attribute, kind: str, held: pa.DataType | None) -> Coder:
+def _edges(schema: Schema, held: Mapping[str, pa.DataType]) -> dict[str, Array]:
+    """Return the edges of each binned attribute, as the numbers that its coder sees compare with them."""
+    edges = {item.name: np.asarray(item.edges, dtype=np.float64) for item in schema if item.is_binned}
+    single = [name for name in edges if name in held and pa.types.is_float32(value_type(held[name]))]
+    return edges | dict(zip(single, _single_edges([edges[name] for name in single]), strict=True))
+
+
+def _single_edges(edges: Sequence[Array]) -> list[Array]:
+    """Return, for edges of several columns, the least number of 32 bits that means each edge or more."""
+    if not edges:
+        return []
+    flat = np.concatenate(edges)
+    with np.errstate(over="ignore"):
+        near = flat.astype(np.float32)
+    # What a number means rounds to that number, so the least one is near or next to it.
+    three = np.stack([np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))])
+    reaches = np.reshape(written(three.ravel().tolist()), three.shape) >= flat
+    least = three[reaches.argmax(axis=0), np.arange(len(flat))].astype(np.float64)
+    return np.split(least, np.cumsum([len(some) for some in edges])[:-1])
+
+
+def _coder(attribute: Attribute, kind: str, held: pa.DataType | None, edges: Array) -> Coder:
     """Return how a column is taken as it is, if it is held and of a type we know, or asked for by SQL."""
-    if attribute.is_binned and held is not None and is_number(held):
-        return _placed(attribute, quoted(attribute.name))
+    coder = None if held is None else _held(attribute, kind, value_type(held), edges)
+    if coder is None:
+        return _asked(attribute, kind, edges)
+    return Indexed(coder.select, coder) if pa.types.is_dictionary(held) else coder
+
+
+def _asked(attribute: Attribute, kind: str, edges: Array) -> Coder:
+    """Return how DuckDB is asked for a column."""
     if attribute.is_binned:
-        return _placed(attribute, f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)")
-    if held is not None and is_word(held):
-        return _worded(attribute)
-    looked_up = _looked_up(attribute, kind, is_held=held is not None) if kind in _WHOLE else None
+        return _placed(attribute, f"coalesce({number(attribute.name, kind)}, 'NaN'::DOUBLE)", edges)
+    looked_up = _looked_up(attribute, kind, is_held=False) if kind in _WHOLE else None
     return looked_up or Labelled(label_code(attribute, kind))
 
 
-def _placed(attribute: Attribute, select: str) -> Placed:
-    absent = attribute.size - 1 if attribute.missing == "value" else -1
-    return Placed(select, np.asarray(attribute.edges, dtype=np.float64), absent)
+def _held(attribute: Attribute, kind: str, held: pa.DataType, edges: Array) -> Coder | None:
+    """Return how a column is taken as it is; None where that is DuckDB's to say."""
+    if attribute.is_binned:
+        return _placed(attribute, quoted(attribute.name), edges) if is_number(held) else None
+    if is_whole(held):
+        looked_up = _looked_up(attribute, kind, is_held=True)
+        return looked_up or _listed(attribute, _whole_numbers(attribute, kind), held)
+    if is_real(held):
+        return _listed(attribute, _fractions(attribute, held), held)
+    return _listed(attribute, attribute.raw_labels, held) if is_word(held) else None
 
 
-def _worded(attribute: Attribute) -> Worded:
-    codes = attribute.raw_labels
+def _placed(attribute: Attribute, select: str, edges: Array) -> Placed:
+    return Placed(select, edges, attribute.size - 1 if attribute.missing == "value" else -1)
+
+
+def _listed(attribute: Attribute, codes: Mapping[Any, int], held: pa.DataType) -> Listed:
     rest = [attribute.code(label) if label in attribute.values else -1 for label in (OTHER, MISSING)]
-    return Worded(quoted(attribute.name), pa.array(codes), np.array([*codes.values(), *rest], dtype=np.int32))
+    table = np.array([*codes.values(), *rest], dtype=np.int32)
+    return Listed(quoted(attribute.name), pa.array(codes, held), table)
+
+
+def _fractions(attribute: Attribute, held: pa.DataType) -> dict[float, int]:
+    """Return the code of every number of the type that a label stands for, as DuckDB writes numbers."""
+    codes = {label: code for label, code in attribute.raw_labels.items() if _FRACTION.fullmatch(label)}
+    numbers = _regular(pa.array(map(float, codes), pa.float64()).cast(held, safe=False))
+    found = zip(codes.items(), numbers.to_pylist(), texts(numbers), strict=True)
+    return {value: code for (label, code), value, text in found if text == label}
 
 
 def _whole_numbers(attribute: Attribute, kind: str) -> dict[int, int]:
@@ -240,7 +329,7 @@ def _looked_up(attribute: Attribute, kind: str, *, is_held: bool) -> Coder | Non
     span, is_narrow = most - least, _WHOLE[kind].bits <= 16 and not has_missing
     if span >= _WIDEST - 2 and not is_narrow:  # two numbers beyond the span mean missing and other
         return None
-    size = 1 << _WHOLE[kind].bits if is_narrow else _WIDEST
+    size = 1 << _WHOLE[kind].bits if is_narrow else span + 3
     table = np.full(size, attribute.code(OTHER) if attribute.has_other else -1, dtype=np.int32)
     for value, code in numbers.items():  # negative numbers are looked up by their unsigned bits
         table[value % size if is_narrow else value - least] = code

@@ -25,23 +25,28 @@ _COLUMN = re.compile(
 )
 _ARROW = re.compile(r"Duplicate column names found|Conversion failed for column .+ with type \w+")
 _MODEL = re.compile(r"Main file schema: (.+)$|original file \"([^\"]+)\"", re.MULTILINE)
-_INTERRUPTED = "Query interrupted"
-"""What DuckDB makes of Ctrl-C: a RuntimeError of these words."""
+_INTERRUPTED = ("Query interrupted", "INTERRUPT Error")
+"""How what DuckDB makes of Ctrl-C begins: a RuntimeError, or an OSError where Arrow reads a stream of it."""
 _HEAD = 1 << 16
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Whether an error is what Ctrl-C becomes while DuckDB works."""
+    return isinstance(error, duckdb.InterruptException) or str(error).startswith(_INTERRUPTED)
 
 
 @contextmanager
 def reading(label: str, column: str = "", kind: str = "") -> Iterator[None]:
-    """Turn DuckDB's errors into one line that names the file, and the column where one alone is asked for.
+    """Turn DuckDB's and Arrow's errors into one line that names the file, and the column if one is asked for.
 
-    An interruption while DuckDB works stays an interruption.
+    An interruption while DuckDB works stays an interruption, and an error of the system's stays as it is.
     """
     try:
         yield
-    except (duckdb.Error, RuntimeError) as error:
-        if isinstance(error, duckdb.InterruptException) or str(error) == _INTERRUPTED:
+    except (duckdb.Error, pa.ArrowInvalid, RuntimeError, OSError) as error:
+        if is_interruption(error):
             raise KeyboardInterrupt from error
-        if not isinstance(error, duckdb.Error):
+        if isinstance(error, RuntimeError) or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise unreadable(label, error, column, kind) from error
 
@@ -64,7 +69,7 @@ def unreadable(label: str, error: Exception, column: str = "", kind: str = "") -
         return InputError(_not_utf8(where))
     if "parquet" in lowered and ("magic" in lowered or "footer" in lowered or "too small" in lowered):
         return InputError(f"{where} is not a Parquet file, or it is damaged; write it again.")
-    if isinstance(error, duckdb.ConversionException) or "could not convert" in lowered:
+    if "could not convert" in lowered or "conversion error" in lowered:
         return InputError(_unfitting(where, text, column, kind))
     cause = re.sub(r"'[^']*'", "'...'", text.splitlines()[0].strip())
     subject = f"column {column!r} ({kind}) of {where}" if column else where

@@ -190,7 +190,8 @@ class _Inference:
 
     def _unless_identifier(self, outcome: _Outcome) -> _Outcome:
         """Set a column aside that is called a code and has hardly two records for each value."""
-        is_close = self.present > _FEW_RECORDS and 1.9 * self.distinct > self.present  # 2 but for its error
+        # Two records for each value, and a tenth more, since the number of different values is approximate.
+        is_close = self.present > _FEW_RECORDS and 2.2 * self.distinct > self.present
         if not is_close or not looks_like_a_code(self.column, 0):
             return outcome
         reason = "seems to identify its records (by its name, and hardly a value occurs twice)"

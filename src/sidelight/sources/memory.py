@@ -18,10 +18,11 @@ from sidelight.sources.codebook import Codebook
 from sidelight.sources.faults import are_reports, not_columns, reading
 from sidelight.sources.local import LocalSource, rename_notes
 from sidelight.sources.sql import quoted, scratch, where_complete
-from sidelight.sources.tally import Tally, is_number, is_word, tally
+from sidelight.sources.tally import Tally, as_written, is_number, tally, texts
 
 _MOST_ROWS = 1 << 20
-"""Columns of more rows are left to DuckDB, which does not sort all of them."""
+_MOST_BYTES = 1 << 30
+"""Columns of more rows or bytes are left to DuckDB, which does not sort all of them."""
 _MOST_KEPT = 1 << 12
 """Tallies with so many distinct values are kept; making a longer one again is cheaper than its memory."""
 
@@ -65,18 +66,18 @@ class MemorySource(LocalSource):
         found = self._tally(column)
         if found is None:
             return super()._most_frequent(column, most)
-        values = found.frequent(most)
-        if is_word(values.type) or pa.types.is_integer(values.type):
-            return [str(value) for value in values.to_pylist()]
-        asked = scratch().register(self.view, pa.table({"value": values}))
-        return [row[0] for row in asked.execute(f"SELECT value::VARCHAR FROM {self.view}").fetchall()]
+        with reading(self.label, column, self.columns[column]):
+            return texts(found.frequent(most))
 
     def foresee(self, columns: Sequence[str], bins: int) -> None:
         """Find out the summaries of columns of numbers that are not known yet."""
-        for name in columns:
-            found = self._tally(name) if name not in self._summaries else None
-            if found is not None and found.present and is_number(found.values.type):
-                self._summaries[name] = found.summary(bins)
+        tallies = {name: self._tally(name) for name in columns if name not in self._summaries}
+        numbers = {name: found for name, found in tallies.items() if found and is_number(found.values.type)}
+        summaries = {name: found.summary(bins) for name, found in numbers.items() if found.present}
+        single = [name for name in summaries if pa.types.is_float32(numbers[name].values.type)]
+        with reading(self.label):
+            summaries |= zip(single, as_written([summaries[name] for name in single]), strict=True)
+        self._summaries.update(summaries)
         super().foresee(columns, bins)
 
     def complete(self, schema: Schema) -> int:
@@ -86,8 +87,9 @@ class MemorySource(LocalSource):
     def codebook(self, schema: Schema, *, compiled: bool) -> Codebook:
         """Return how its columns become codes; those that need no SQL are taken as they are."""
         book = super().codebook(schema, compiled=compiled)
-        kinds = {name: self.arrow.schema.types[place] for name, place in self._places.items()}
-        return book if where_complete(schema, self.columns) else replace(book, held=kinds)
+        if where_complete(schema, self.columns):
+            return book
+        return replace(book, held=dict(zip(self.columns, self.arrow.schema.types, strict=True)))
 
     def asked(self, book: Codebook, rows: int) -> Iterator[pa.RecordBatch]:
         """Return what a codebook asks for, batch by batch; columns that need no work are not copied."""
@@ -104,10 +106,10 @@ class MemorySource(LocalSource):
         for batch in self.batches(", ".join(worked), "", rows):
             done = dict(zip(worked, batch.columns, strict=True))
             parts = [
-                done[select] if select in done else column.slice(start, batch.num_rows).combine_chunks()
+                done[select] if select in done else column.slice(start, batch.num_rows)
                 for select, column in zip(selects, columns, strict=True)
             ]
-            yield pa.RecordBatch.from_arrays(parts, names=list(names))
+            yield from pa.Table.from_arrays(parts, names=list(names)).to_batches()
             start += batch.num_rows
 
     @cached_property
@@ -118,9 +120,11 @@ class MemorySource(LocalSource):
         """Return the tally of a column; None if it is DuckDB's to answer."""
         if column in self._tallies:
             return self._tallies[column]
-        if self._count > _MOST_ROWS:
+        cells = self.arrow.column(self._places[column])
+        if self._count > _MOST_ROWS or cells.nbytes > _MOST_BYTES:
             return None
-        found = tally(self.arrow.column(self._places[column]))
+        with reading(self.label, column, self.columns[column]):
+            found = tally(cells)
         if found is not None and len(found.values) <= _MOST_KEPT:
             self._tallies[column] = found
         return found

@@ -16,18 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.files import file_name
 from sidelight.sources.cells import HEAD, REAL, Form, looks_like
-from sidelight.sources.faults import reading
+from sidelight.sources.faults import is_interruption, reading
 from sidelight.sources.local import LocalSource, in_store, rename_notes
 from sidelight.sources.memory import of_arrow
 from sidelight.sources.sql import LARGE, Store, literal, quoted, scratch
 
 _KEPT = "sidelight_rows"
 _SMALL = 64 << 20
-"""Files of at most this many bytes are kept in memory as Arrow tables, ..."""
+"""Files of at most this many bytes are kept in memory as Arrow tables of less than `LARGE` bytes, ..."""
+_AT_ONCE = 1 << 13
+_TOO_LONG = "Arrow Appender"
+"""What DuckDB's error names where a column's text is too long for one batch."""
 _ALIKE = frozenset(
     ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
      "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
@@ -92,19 +96,23 @@ class Scan:
         typed = self.stating(reals) if self.stating is not None and reals else ()
         try:
             return self._kept(f"SELECT {wanted} FROM {self.scan(options=typed)}")
-        except (duckdb.ConversionException, duckdb.InvalidInputException):
+        except (duckdb.ConversionException, duckdb.InvalidInputException, OSError) as error:
             # A later cell is no double; the column is read as text, and `settle` looks at all of it.
-            if not typed:
+            if not typed or is_interruption(error):
                 raise
             return self._kept(f"SELECT {wanted} FROM {self.scan()}")
 
     def _kept(self, query: str) -> LocalSource:
         """Run a query once and keep its rows: in memory where they are few, else in a store."""
+        is_large = self._bytes > LARGE
         if self._bytes <= _SMALL:
             relation = scratch().sql(query)
             if _ALIKE.issuperset(map(str, relation.types)):
-                return of_arrow(relation.to_arrow_table(), self.label)
-        store = Store(large=self._bytes > LARGE)
+                rows = _gathered(relation)
+                if rows is not None:
+                    return of_arrow(rows, self.label)
+                is_large = True
+        store = Store(large=is_large)
         return in_store(store, store.keep(_KEPT, query), self.label)
 
     def _texts(self, columns: Sequence[str]) -> dict[str, str]:
@@ -134,7 +142,10 @@ class Scan:
 
     @cached_property
     def _bytes(self) -> int:
-        """About how many bytes the text of all files has."""
+        """About how many bytes all files have without compression."""
+        if self.reader == "read_parquet":
+            query = f"SELECT sum(total_uncompressed_size) FROM parquet_metadata({literal(self.pattern)})"
+            return int(scratch().execute(query).fetchall()[0][0] or 0)
         return sum(
             Path(file).stat().st_size * (_GZIP_RATIO if file.endswith(".gz") else 1) for file in self._files
         )
@@ -156,6 +167,23 @@ class Scan:
             row -= rows
         place = f"{found} (of {self.label})" if before and found != self.label else self.label
         return place, f"row {row}" if self.before is None else f"line {row + self.before}"
+
+
+def _gathered(rows: duckdb.DuckDBPyRelation) -> pa.Table | None:
+    """Return rows as an Arrow table; None if they take too much memory, as text that many rows share."""
+    batches, size = [], 0
+    try:
+        with rows.to_arrow_reader(_AT_ONCE) as reader:
+            for batch in reader:
+                size += batch.nbytes
+                if size >= LARGE:
+                    return None
+                batches.append(batch)
+            return pa.Table.from_batches(batches, reader.schema)
+    except OSError as error:
+        if _TOO_LONG not in str(error):
+            raise
+        return None
 
 
 def open_text(pattern: str, label: str, encoding: str, options: list[str]) -> LocalSource:

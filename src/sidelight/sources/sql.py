@@ -25,7 +25,7 @@ import duckdb
 from sidelight.schema import MISSING, OTHER, Attribute, Schema
 
 LARGE = 256 << 20
-"""Text files of this many bytes or more are kept on disk, so that memory stays bounded."""
+"""Files or rows of this many bytes or more are kept on disk, so that memory stays bounded."""
 _TEMPORAL = ("DATE", "TIME")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 
@@ -158,6 +158,12 @@ def number(column: str, kind: str) -> str:
     if kind == "VARCHAR":
         return f"epoch({value}::TIMESTAMP)::DOUBLE"
     return f"epoch({value})::DOUBLE" if is_temporal(kind) else f"{value}::DOUBLE"
+
+
+def written(numbers: Sequence[float]) -> list[float]:
+    """Return what numbers of 32 bits mean as doubles, by the rule of `number`."""
+    query = "SELECT unnest(?::FLOAT[])::VARCHAR::DOUBLE"
+    return [row[0] for row in scratch().execute(query, [list(numbers)]).fetchall()] if numbers else []
 
 
 def is_among(value: str, words: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ each question. The answers are DuckDB's to the last digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 
 from sidelight.foundation.arrays import Array, Positions, Whole
 from sidelight.sources.source import Summary
+from sidelight.sources.sql import scratch, written
 
-_SECONDS: dict[pa.DataType, tuple[pa.DataType, Callable[[NDArray[Any]], Array]]] = {
-    pa.date32(): (pa.int32(), lambda days: days * 86400.0),
-    pa.timestamp("us"): (pa.int64(), lambda micros: micros / 1e6),
-}
-"""Dates and times: the whole numbers that they are, and how many seconds since 1970 such a number means."""
+_DAY = 86400.0
+_MICROS = 1e6
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column's values, be they its own or those of a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_word(kind: pa.DataType) -> bool:
@@ -33,31 +36,74 @@ def is_word(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_real(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds fractions of 64 or 32 bits."""
+    return bool(pa.types.is_float64(kind) or pa.types.is_float32(kind))
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds whole numbers or truth values."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
 def is_number(kind: pa.DataType) -> bool:
-    """Whether a column of this type means a double in one way: numbers of 32 and 16 bits are written out."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_float64(kind)) or kind in _SECONDS
+    """Whether a column of this type means a double in one way."""
+    return bool(pa.types.is_integer(kind) or is_real(kind) or _is_moment(kind))
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds dates, or times in microseconds."""
+    return bool(pa.types.is_date32(kind) or kind == pa.timestamp("us"))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the whole numbers that dates and times are; any other type as it is."""
+    if _is_moment(kind):
+        return pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    return kind
 
 
 def doubles(column: pa.Array) -> Array:
     """Return a column of numbers as doubles; one that is missing is NaN."""
     kind = column.type
-    if kind in _SECONDS:
-        whole, seconds = _SECONDS[kind]
-        numbers = seconds(raw(column.view(whole)))
+    if _is_moment(kind):
+        numbers = _seconds(raw(column.view(_stored(kind))))
     else:
         numbers = raw(column).astype(np.float64, copy=False)
     return numbers if not column.null_count else np.where(column.is_valid(), numbers, np.nan)
+
+
+def _seconds(moments: NDArray[Any]) -> Array:
+    """Return days or microseconds since 1970 as seconds; DuckDB's infinite dates have none and are NaN."""
+    seconds = moments * _DAY if moments.dtype == np.int32 else moments / _MICROS
+    infinite = np.iinfo(moments.dtype).max
+    return np.where((moments == infinite) | (moments == -infinite), np.nan, seconds)
 
 
 def raw(column: pa.Array) -> NDArray[Any]:
     """Return the numbers of a column, mostly without copying; where one is missing, any number stands."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    dtype = column.type.to_pandas_dtype()
+    dtype = np.dtype(column.type.to_pandas_dtype())
     if not len(column):
         return np.empty(0, dtype)
-    numbers = np.frombuffer(column.buffers()[1], dtype)
-    return numbers[column.offset : column.offset + len(column)]
+    return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
+
+
+def occurring(column: pa.DictionaryArray) -> tuple[pa.Array, Positions]:
+    """Return the values of a dictionary that occur, and which of them each row has; a missing one is last."""
+    missing = len(column.dictionary)
+    numbers = raw(column.indices).astype(np.intp)
+    if column.indices.null_count:
+        numbers = np.where(column.indices.is_valid(), numbers, missing)
+    if missing > len(column):
+        found, places = np.unique(numbers, return_inverse=True)
+    else:
+        found = np.flatnonzero(np.bincount(numbers, minlength=missing + 1))
+        places = np.empty(missing + 1, np.intp)
+        places[found] = np.arange(len(found))
+        places = places[numbers]
+    return column.dictionary.take(pa.array(found, mask=found == missing)), places
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +125,10 @@ class Tally:
         return self.values.take(pc.select_k_unstable(table, k=most, sort_keys=order))
 
     def summary(self, bins: int) -> Summary:
-        """Return what is needed to cut the column's numbers into `bins` bins."""
+        """Return what is needed to cut the column's numbers into `bins` bins.
+
+        Numbers of 32 bits stand there as they are, see `as_written`.
+        """
         numbers, counts = doubles(self.values), self.counts
         starts = _starts(numbers)  # whole numbers beyond 2^53 may become the same double
         if len(starts) < len(numbers):
@@ -101,20 +150,59 @@ class Tally:
 
 def tally(column: pa.ChunkedArray) -> Tally | None:
     """Return the tally of a column; None if values of its type are not compared here as DuckDB does."""
-    kind = column.type
-    if is_word(kind) or pa.types.is_boolean(kind):
-        counted = pc.value_counts(column.drop_null())
-        return Tally(counted.field("values"), counted.field("counts").to_numpy())
-    if not is_number(kind):
+    kind = value_type(column.type)
+    if not (is_word(kind) or pa.types.is_boolean(kind) or is_number(kind)):
         return None
-    whole = _SECONDS[kind][0] if kind in _SECONDS else kind
-    present = column.drop_null().combine_chunks()
-    numbers = raw(present.view(whole))
-    if pa.types.is_float64(kind):
-        numbers = numbers[~np.isnan(numbers)] + 0.0  # which makes one value of 0.0 and -0.0
-    ordered = np.sort(numbers)
+    if pa.types.is_dictionary(column.type):
+        found = _by_index(column)
+    else:
+        found = _by_hash(column) if is_word(kind) else _by_order(column)
+    if is_word(kind):
+        found.values.validate(full=True)  # else bytes that are no text would come out much later, or never
+    is_infinite = _is_moment(kind) and bool(np.isnan(doubles(found.values)).any())
+    return None if is_infinite else found
+
+
+def _by_hash(column: pa.ChunkedArray) -> Tally:
+    """Count words."""
+    counted = pc.value_counts(column)
+    words, counts = counted.field("values"), counted.field("counts").to_numpy()
+    return Tally(words.drop_null(), counts[np.asarray(words.is_valid())])
+
+
+def _by_order(column: pa.ChunkedArray) -> Tally:
+    """Count numbers or truth values."""
+    kind = column.type
+    numbers = raw(column.drop_null().combine_chunks().view(_stored(kind)))
+    if is_real(kind):
+        numbers = without_minus_zero(numbers[~np.isnan(numbers)])
+    # Numpy sorts 16 bits in a hundredth of the time that 8 bits take.
+    ordered = np.sort(numbers.astype(np.int16) if numbers.itemsize == 1 else numbers)
     starts = _starts(ordered)
-    return Tally(pa.array(ordered[starts], whole).view(kind), np.diff(starts, append=len(ordered)))
+    values = pa.array(ordered[starts])
+    values = values.view(kind) if _is_moment(kind) else values.cast(kind)
+    return Tally(values, np.diff(starts, append=len(ordered)))
+
+
+def _by_index(column: pa.ChunkedArray) -> Tally:
+    """Count the values of dictionaries, of which each chunk may have its own."""
+    kind = column.type.value_type
+    parts = [occurring(chunk) for chunk in column.chunks]
+    values = pa.chunked_array([values for values, _ in parts], kind)
+    counts = [np.bincount(places, minlength=len(values)) for values, places in parts]
+    is_present = pc.invert(pc.is_null(values, nan_is_null=True))
+    values, weights = values.filter(is_present), np.concatenate([np.empty(0, np.int64), *counts])
+    if is_real(kind):
+        values = pa.array(without_minus_zero(raw(values.combine_chunks())))
+    table = pa.table({"value": values, "count": weights[np.asarray(is_present)]})
+    merged = table.group_by("value", use_threads=False).aggregate([("count", "sum")])
+    merged = merged if is_word(kind) else merged.sort_by("value")
+    return Tally(merged["value"].combine_chunks(), merged["count_sum"].to_numpy())
+
+
+def without_minus_zero(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return fractions with 0.0 for -0.0, which is the same value."""
+    return numbers + 0
 
 
 def _starts(ordered: NDArray[Any]) -> Positions:
@@ -129,3 +217,37 @@ def _cuts(values: Array, counts: Whole, bins: int) -> tuple[float, ...]:
         return ()
     ranks = [math.ceil(total * Fraction(repr(step / bins))) for step in range(1, bins)]
     return tuple(values[np.searchsorted(np.cumsum(counts), ranks)].tolist())
+
+
+def as_written(summaries: Sequence[Summary]) -> list[Summary]:
+    """Return summaries of numbers of 32 bits with the decimals that mean them."""
+    found = sorted({number for summary in summaries for number in _numbers(summary)})
+    means: dict[float | None, Any] = dict(zip(found, written(found), strict=True)) | {None: None}
+    return [
+        Summary(
+            summary.count,
+            (means[summary.ends[0]], means[summary.ends[1]]),
+            (means[summary.reach[0]], means[summary.reach[1]]),
+            tuple(means[cut] for cut in summary.cuts),
+            tuple(means[mass] for mass in summary.masses),
+            {means[mass]: means[above] for mass, above in summary.following.items()},
+        )
+        for summary in summaries
+    ]
+
+
+def _numbers(summary: Summary) -> set[float]:
+    """Return every number that a summary names."""
+    named = {*summary.ends, *summary.reach, *summary.cuts, *summary.masses, *summary.following.values()}
+    return {number for number in named if number is not None}
+
+
+def texts(values: pa.Array) -> list[str]:
+    """Return what DuckDB writes values as."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return ["true" if value else "false" for value in values.to_pylist()]
+    if is_word(kind) or pa.types.is_integer(kind) or pa.types.is_float64(kind):
+        return [str(value) for value in values.to_pylist()]
+    rows = scratch().from_arrow(pa.table({"value": values})).project("value::VARCHAR").fetchall()
+    return [row[0] for row in rows]
