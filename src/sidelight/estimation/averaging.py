@@ -21,7 +21,8 @@ from sidelight.estimation.under_priors import Averaged, roughly, under_all
 from sidelight.foundation.arrays import Array
 
 _TOLD, _TELLING_ROUNDS = 0.8, 10
-_ALIKE = 0.4
+_ALIKE = 0.6
+_TINY = 1e-300
 
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
@@ -111,12 +112,15 @@ def _apart(
     attributes: Sequence[Noisy], found: Sequence[Averaged], given: Sequence[Array | None]
 ) -> list[Posterior]:
     """Return posteriors of attributes that tell each other how uneven they are, and nothing else."""
-    base = [
+    base = np.array([
         prior_weights(item.variances, prior is not None)
         for item, prior in zip(attributes, given, strict=True)
-    ]
-    told = _told(found, base)
-    alike = _alike(found, base)
+    ])  # fmt: skip
+    if len(found) == 1:
+        return [found[0].posterior(base[0])]
+    evidence = np.where(base > 0, [item.evidence for item in found], -np.inf)
+    told = _told(evidence, base)
+    alike = _alike(evidence, base)
     apart = 1 - alike.sum()
     return [
         item.posterior(prior, apart * item.weights(prior) + alike)
@@ -124,27 +128,55 @@ def _apart(
     ]
 
 
-def _told(found: Sequence[Averaged], base: Sequence[Array]) -> list[Array]:
-    """Return each attribute's weights of priors, as its own and the others' evidence make them."""
-    own, count = np.array(base), len(found)
-    if count == 1:
-        return list(own)
-    evidence = np.array([item.evidence for item in found])
-    seen = np.where(own > 0, np.exp(evidence - evidence.max(axis=1, keepdims=True)), 0.0)
-    told = own
+def _told(evidence: Array, base: Array) -> Array:
+    """Return each attribute's weights of priors, as its own and the others' evidence make them.
+
+    What an attribute probably has counts as a draw for all others, beside `_TOLD` draws that the base weights
+    are (Blackwell, MacQueen 1973). About priors that are not for its number of values it says nothing.
+    """
+    possible, seen = (base > 0).astype(np.float64), _likelihoods(evidence)
+    shared, unsaid = base @ possible.T, base * (1 - possible).sum(axis=0)
+    told = base
     for _ in range(_TELLING_ROUNDS):
-        chosen = told * seen
-        chosen /= chosen.sum(axis=1, keepdims=True)
-        told = np.where(own > 0, (_TOLD * own + chosen.sum(axis=0) - chosen) / (_TOLD + count - 1), 0.0)
-    return list(told)
+        chosen = _shares(told * seen)
+        said = shared / np.maximum(possible @ chosen.T, _TINY)
+        np.fill_diagonal(said, 0.0)
+        told = (_TOLD * base + unsaid + possible * (said @ chosen)) / (_TOLD + len(base) - 1)
+    return told
 
 
-def _alike(found: Sequence[Averaged], base: Sequence[Array]) -> Array:
-    """Return the probability that all attributes have the same prior, for each that it could be."""
-    if len(found) == 1:
-        return np.zeros(COUNT)
+def _alike(evidence: Array, base: Array) -> Array:
+    """Return the probability that all attributes have the same prior, for each that it could be.
+
+    Otherwise they tell each other, which is not much less likely where they are alike.
+    """
     with np.errstate(divide="ignore"):
-        likely = np.log(np.prod(np.array(base) ** (1 / len(base)), axis=0))
-    logs = math.log(_ALIKE) + likely + sum(item.evidence for item in found)
-    own = math.log(1 - _ALIKE) + sum(item.total(prior) for item, prior in zip(found, base, strict=True))
-    return np.asarray(np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), own)))
+        likely = np.log(np.prod(base ** (1 / len(base)), axis=0))
+    logs = math.log(_ALIKE) + likely + evidence.sum(axis=0)
+    other = math.log(1 - _ALIKE) + _telling(evidence, base)
+    return np.asarray(np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), other)))
+
+
+def _telling(evidence: Array, base: Array) -> float:
+    """Return the log-evidence of attributes of which each has been told by those before it.
+
+    It is the average over two orders, of which one is the reverse of the other.
+    """
+    seen, places = _likelihoods(evidence), range(len(base))
+    heard, logs = np.zeros((2, COUNT)), np.zeros(2)
+    for pair in zip(places, reversed(places), strict=True):
+        own = base[list(pair)]
+        chosen = _shares(np.where(own > 0, _TOLD * own + heard, 0.0))
+        logs += np.log((chosen * seen[list(pair)]).sum(axis=1))
+        heard += _shares(chosen * seen[list(pair)])
+    return float(np.logaddexp(*logs)) - math.log(2) + float(evidence.max(axis=1).sum())
+
+
+def _likelihoods(evidence: Array) -> Array:
+    """Return how likely priors make each attribute beside the one that makes it likeliest."""
+    return np.asarray(np.exp(evidence - evidence.max(axis=1, keepdims=True)))
+
+
+def _shares(weights: Array) -> Array:
+    """Return weights that add up to 1 for each attribute."""
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
