@@ -522,6 +522,36 @@ def test_the_search_returns_what_it_has_seen_to_be_safe() -> None:
     assert bumpy == pytest.approx(3, rel=1e-6)
 
 
+def test_a_jump_far_below_the_largest_budget_is_found() -> None:
+    """It takes more steps than root finders are allowed as a rule."""
+    found = largest_safe(lambda x: 5.5 if x > 1.7863188e-9 else -8.5e-14, 1.23307884e-12)
+    assert found == pytest.approx(1.7863188e-9, rel=1e-6)
+    assert found <= 1.7863188e-9
+
+
+@pytest.mark.parametrize(
+    ("share", "most"),
+    [
+        (lambda x: x / 3 - 1, 10),
+        (lambda x: 0.5 + x / 8 - 1, 10),  # half of the limit is used up by what is fixed
+        (lambda x: math.expm1(x) / 3 - 1, 15),
+        (lambda x: math.tanh(x) / 0.9 - 1, 15),
+        (lambda x: min(x, 1) * 0.8 - 1, 10),
+    ],
+)
+def test_a_search_asks_few_questions(share, most: int) -> None:
+    asked = []
+
+    def over(number: float) -> float:
+        asked.append(number)
+        return share(number)
+
+    found = largest_safe(over, 1e-6)
+    assert share(found) <= 0
+    assert found == LARGEST_BUDGET or share(found * 1.001) > 0
+    assert len(asked) <= most
+
+
 @pytest.mark.parametrize("method", ["exact", "joint generic", "composition"])
 def test_methods_of_the_total(titanic: sl.Belief, method) -> None:
     result = sl.calibrate(titanic, 1.0, budgets="uniform", method=method)

@@ -14,6 +14,7 @@ from sidelight.leakage.totals.contraction import ListedTotals
 from sidelight.leakage.totals.joint import JointTotal
 from sidelight.leakage.totals.total import exact_operations
 from sidelight.mechanisms import create
+from sidelight.mechanisms.channel import DenseChannel
 
 SHAPES = ((2,) * 8, (2,) * 12, (3,) * 7, (4,) * 6, (10,) * 4, (2,) * 14, (25,) * 3, (5,) * 7)
 
@@ -76,9 +77,10 @@ def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkey
     cells = rng.random((2,) * len(names)) ** rng.choice([1, 30])
     cells[rng.random(cells.shape) < rng.choice([0, 0.5, 0.999])] = 0.0
     cells[0, ..., 0] = cells[1, ..., 1] = 1.0
-    epsilons = rng.choice([0.1, 1.0, 8.0], size=len(names))
+    truths = rng.random((len(names), 2)) ** rng.choice([0.1, 1, 5], size=(len(names), 1))
     channels = {
-        name: create("grr", 2, epsilon).channel for name, epsilon in zip(names, epsilons, strict=True)
+        name: DenseChannel(np.array([[first, 1 - first], [1 - second, second]]))
+        for name, (first, second) in zip(names, truths, strict=True)
     } | {names[int(rng.integers(len(names)))]: create("identity", 2).channel}
     totals = ListedTotals(names, cells / cells.sum(), names)
     compiled = totals.values(channels)
@@ -86,6 +88,17 @@ def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkey
     plain = replace(totals).values(channels)
     assert compiled == pytest.approx(plain, rel=1e-12, abs=1e-12)
     assert any(0 < value < np.inf for value in plain.values())
+
+
+@pytest.mark.parametrize("epsilon", [30.0, 41.0, 45.0, 60.0])
+def test_products_that_are_rounded_to_0_do_not_hide_what_is_infinite(epsilon: float) -> None:
+    names = tuple(f"a{number}" for number in range(15))
+    cells = np.zeros((2,) * 15)
+    cells[(0,) * 15] = cells[(1,) * 7 + (0,) + (1,) * 7] = 0.5
+    cells[(1,) * 15] = 1e-99
+    channels = {name: create("grr", 2, epsilon).channel for name in names}
+    channels["a7"] = create("identity", 2).channel
+    assert ListedTotals(names, cells, ("a0",)).values(channels) == {"a0": np.inf}
 
 
 def test_impossible_reports_leak_infinitely_much_on_both_paths(monkeypatch) -> None:

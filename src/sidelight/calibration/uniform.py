@@ -7,13 +7,13 @@ bracketed, the root found, and a budget returned at which the figures were compu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem, leakage_alone
-from sidelight.foundation.arrays import Array, Positions
+from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.foundation.html import listed
 from sidelight.foundation.numbers import significant
@@ -29,6 +29,7 @@ _MOST = 8
 _PRECISION = 1e-9  # audits allow a billionth, so more digits would change no verdict
 _CLIPPED = 1e3  # an infinite excess would leave the root finder without a slope
 _BEYOND = 1.02  # so far beyond the root that the first steps expect
+_MOST_QUESTIONS = 1000  # a jump far below the upper end takes more than the usual 100
 _LEAST_SHARE = 1e-6  # of a limit: what leaks less may grow faster than in proportion
 
 
@@ -56,19 +57,20 @@ class Watch:
     problem: Problem
     constraint: Constraint
     budgets: Callable[[float], Array]
-    decider: Positions = field(default_factory=lambda: np.arange(0))
+    decider: int | None = None
 
     def __call__(self, number: float) -> float:
         """Return the excess of the secret that decides; the first time, the largest of all."""
-        if not len(self.decider):
+        if self.decider is None:
             return self.whole(number)
-        figures = self.constraint.figures_of(self.budgets(number), self.decider)
-        return float(shares_over(figures, self.problem.bounds[self.decider]).max())
+        alone = np.array([self.decider])
+        figures = self.constraint.figures_of(self.budgets(number), alone)
+        return float(shares_over(figures, self.problem.bounds[alone]).max())
 
     def whole(self, number: float) -> float:
         """Return the largest excess of all secrets; its secret decides from now on."""
         shares = shares_over(self.constraint.figures(self.budgets(number)), self.problem.bounds)
-        self.decider = np.array([shares.argmax()])
+        self.decider = int(shares.argmax())
         return float(shares.max())
 
 
@@ -104,6 +106,7 @@ def uniform_budget(problem: Problem, constraint: Constraint) -> float:
 def largest_safe(over: Callable[[float], float], low: float, high: float = LARGEST_BUDGET) -> float:
     """Return the largest number with over(number) <= 0 that a search from `low`, itself safe, reaches.
 
+    Steps are fewest where `over` is a share of the limit, which is -1 if nothing leaks.
     Leakage grows with the budget for the mechanisms that are offered, so there is one root. Should it not,
     the search goes on for as long as a raise by 1 % is safe; what is returned always was computed as safe.
     """
@@ -122,16 +125,22 @@ def largest_safe(over: Callable[[float], float], low: float, high: float = LARGE
 def _bracket(over: Callable[[float], float], low: float, high: float) -> tuple[float, float | None]:
     """Return a safe number and an unsafe one, not much above the root; None if all are safe.
 
-    Small budgets leak in proportion, so what is left of the limit says about where the root is. Where leakage
-    grows more slowly, steps get longer.
+    Small budgets leak in proportion, beside what is fixed. So the last two points tell about where the root
+    is, and the first alone if nothing is fixed. Where leakage grows more slowly, steps get longer.
     """
-    number, least = low, _BEYOND
-    while (excess := over(number)) <= 0:
+    number, longer, before = low, _BEYOND, None
+    while (share := over(number)) <= 0:
         low = number
         if low >= high:
             return high, None
-        number = min(low * max(_BEYOND / max(1 + excess, _LEAST_SHARE), least), high)
-        least **= 4
+        if before is None:
+            aim = _BEYOND * number / max(1 + share, _LEAST_SHARE)
+        else:
+            slope = (share - before[1]) / (number - before[0])
+            aim = number - _BEYOND * share / slope if slope > 0 else number
+        before = number, share
+        number = min(max(aim, number * longer), high)
+        longer **= 4
     return low, number
 
 
@@ -150,10 +159,10 @@ def _root(over: Callable[[float], float], low: float, high: float) -> float:
             unsafe = min(unsafe, number)
         return min(value, _CLIPPED)
 
-    brentq(clipped, low, high, xtol=_PRECISION * low, rtol=_PRECISION)
+    end = brentq(clipped, low, high, xtol=_PRECISION * low, rtol=_PRECISION, maxiter=_MOST_QUESTIONS)
     # brentq may end on the unsafe side of the root: look below it, in growing steps, for the last safe number
     step = _PRECISION
-    while unsafe - safe > 4 * _PRECISION * unsafe and step < 1:
+    while safe < end and unsafe - safe > 4 * _PRECISION * unsafe and step < 1:
         clipped(max(safe, unsafe * (1 - step)))
         step *= 4
     return safe

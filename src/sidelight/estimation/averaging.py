@@ -148,7 +148,7 @@ def _told(evidence: Array, base: Array) -> Array:
 def _alike(evidence: Array, base: Array) -> Array:
     """Return the probability that all attributes have the same prior, for each that it could be.
 
-    Otherwise they tell each other, which is not much less likely where they are alike.
+    Otherwise they tell each other, which makes attributes that are alike nearly as likely.
     """
     with np.errstate(divide="ignore"):
         likely = np.log(np.prod(base ** (1 / len(base)), axis=0))
@@ -160,15 +160,15 @@ def _alike(evidence: Array, base: Array) -> Array:
 def _telling(evidence: Array, base: Array) -> float:
     """Return the log-evidence of attributes of which each has been told by those before it.
 
-    It is the average over two orders, of which one is the reverse of the other.
+    The average over an order and its reverse, since it depends on the order a little.
     """
     seen, places = _likelihoods(evidence), range(len(base))
     heard, logs = np.zeros((2, COUNT)), np.zeros(2)
     for pair in zip(places, reversed(places), strict=True):
         own = base[list(pair)]
-        chosen = _shares(np.where(own > 0, _TOLD * own + heard, 0.0))
-        logs += np.log((chosen * seen[list(pair)]).sum(axis=1))
-        heard += _shares(chosen * seen[list(pair)])
+        likely = _shares(np.where(own > 0, _TOLD * own + heard, 0.0)) * seen[list(pair)]
+        logs += np.log(likely.sum(axis=1))
+        heard += _shares(likely)
     return float(np.logaddexp(*logs)) - math.log(2) + float(evidence.max(axis=1).sum())
 
 

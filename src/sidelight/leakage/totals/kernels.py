@@ -11,6 +11,7 @@ from sidelight.mechanisms.channel.kernels import gain
 
 _TILE = 8
 """So many columns of a table are worked on at a time: a cache line."""
+_TINY = 1e-290
 
 
 @njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -183,15 +184,19 @@ def lone_extremes(
                 mix_pairs(room[source], room[target], stride, first[axis])
 
 
-@njit(cache=True, fastmath={"nnan", "ninf", "nsz", "contract"})
+@njit(cache=True, fastmath={"nnan", "nsz", "contract"})
 def _is_beyond(cells: Array, stride: int, most: float, least: float) -> bool:
-    """Whether some ratio is above the most or below the least, both finite, without dividing."""
+    """Whether some ratio is above the most or below the least, both finite, without dividing.
+
+    So it is, too, where a cell is so small that a product beside it may have been rounded to 0.
+    """
     above, below = 0.0, 0.0
+    tiny = _TINY if least > 0.0 else -1.0
     for start in range(0, cells.shape[0], 2 * stride):
         low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
         for i in range(stride):
             above = max(above, low[i] - most * high[i])
-            below = max(below, least * high[i] - low[i])
+            below = max(below, high[i] if low[i] < tiny else least * high[i] - low[i])
     return above > 0.0 or below > 0.0
 
 
