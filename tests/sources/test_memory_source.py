@@ -9,6 +9,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import sidelight as sl
@@ -310,3 +313,18 @@ def test_tallies_of_many_values_are_not_kept(monkeypatch) -> None:
     table = sl.read(pa.table({"few": list("abc") * 30, "many": np.arange(90) / 7}))
     assert set(table.source._tallies) == {"few"}
     assert table.schema["many"].size == 10
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
+def test_a_query_may_read_its_file_twice(name: str, tmp_path: Path) -> None:
+    """DuckDB waited for itself where text of more than a few thousand rows was read twice."""
+    rows = 100_000
+    place = np.arange(rows)
+    arrow = pa.table({"a": place % 7, "b": place % 20_000, "c": [f"w{i % 5}" for i in range(rows)]})
+    path = tmp_path / name
+    write = {".csv": pa.csv.write_csv, ".parquet": pa.parquet.write_table, ".arrow": pa.feather.write_feather}
+    write[path.suffix](arrow, path)
+    twice = "SELECT a, c FROM data WHERE b IN (SELECT b FROM data WHERE b < 2000)"
+    joined = "SELECT x.a, y.c FROM data x JOIN (SELECT DISTINCT b, c FROM data) y USING (b) WHERE x.b < 2000"
+    for query in (twice, joined):
+        assert sl.read(path, sql=query).rows == 10_000

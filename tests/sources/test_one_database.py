@@ -53,6 +53,17 @@ def test_tables_keep_apart_and_go_with_those_who_use_them(tmp_path: Path, monkey
     assert _stores() == before
 
 
+def test_a_column_that_duckdb_fails_on_does_not_keep_others_from_being_read() -> None:
+    """An internal error of DuckDB's ends its database, in which all other questions are asked."""
+    other = sl.read(pa.table({"y": pa.array([1, 2, 3] * 4).cast(pa.decimal128(21, 2))}))
+    before = pa.array([-(2**63), 1, 2, 3, 4, 5], pa.int64()).cast(pa.timestamp("us"))
+    for _ in range(2):
+        with pytest.raises(sl.InputError, match="column 'x' .* cannot be read"):
+            sl.read(pa.table({"x": before, "y": [0, 1] * 3}), kinds={"x": "categorical"})
+        assert sl.read(pa.table({"y": pa.array([1, 2] * 4).cast(pa.decimal128(21, 2))})).schema["y"].size == 2
+        assert other.counts(["y"])[0].total == 12
+
+
 @pytest.mark.parametrize("small", [0, 1 << 20])
 def test_a_reader_outlives_its_table(tmp_path: Path, monkeypatch, small: int) -> None:
     monkeypatch.setattr("sidelight.sources.scans._SMALL", small)

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from sidelight.foundation.errors import InputError
+from sidelight.sources.sql import reopen
 
 _FILE = re.compile(
     r"^\s*(?:file = |Current file: )(?P<line>.+)$"
@@ -46,6 +47,8 @@ def reading(label: str, column: str = "", kind: str = "") -> Iterator[None]:
     except (duckdb.Error, pa.ArrowInvalid, RuntimeError, OSError) as error:
         if is_interruption(error):
             raise KeyboardInterrupt from error
+        if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+            reopen()
         if isinstance(error, RuntimeError) or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise unreadable(label, error, column, kind) from error

@@ -167,14 +167,15 @@ class LocalSource(Source):
 
     def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
         """Return the rows of a query that calls the source by a name."""
-        return _present(self.opened().query(name, query), self.label)
+        return present_rows(self.opened().query(name, query), self.label)
 
     def opened(self) -> duckdb.DuckDBPyRelation:
         """Open the rows anew."""
-        return _present(self.start(), self.label)
+        return present_rows(self.start(), self.label)
 
 
-def _present(relation: duckdb.DuckDBPyRelation | None, label: str) -> duckdb.DuckDBPyRelation:
+def present_rows(relation: duckdb.DuckDBPyRelation | None, label: str) -> duckdb.DuckDBPyRelation:
+    """Return the rows of a query, or raise if it is a statement that has none."""
     if relation is None:
         raise InputError(f"{label} returns no rows; it must be a SELECT.")
     return relation

@@ -16,7 +16,7 @@ from sidelight.foundation.files import REPORTS_KEY
 from sidelight.schema import Schema
 from sidelight.sources.codebook import Codebook
 from sidelight.sources.faults import are_reports, not_columns, reading
-from sidelight.sources.local import LocalSource, rename_notes
+from sidelight.sources.local import LocalSource, present_rows, rename_notes
 from sidelight.sources.sql import quoted, scratch, where_complete
 from sidelight.sources.tally import Tally, as_written, is_number, tally, texts
 
@@ -33,6 +33,7 @@ class MemorySource(LocalSource):
 
     arrow: pa.Table
     _tallies: dict[str, Tally] = field(default_factory=dict, init=False, repr=False)
+    _distinct: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -59,8 +60,9 @@ class MemorySource(LocalSource):
 
     def distinct(self, column: str) -> int:
         """Return exactly how many distinct values a column has."""
-        found = self._tally(column)
-        return super().distinct(column) if found is None else len(found.values)
+        if column not in self._distinct:
+            self._tally(column)
+        return self._distinct[column] if column in self._distinct else super().distinct(column)
 
     def _most_frequent(self, column: str, most: int) -> list[str]:
         found = self._tally(column)
@@ -125,12 +127,21 @@ class MemorySource(LocalSource):
             return None
         with reading(self.label, column, self.columns[column]):
             found = tally(cells)
-        if found is not None and len(found.values) <= _MOST_KEPT:
-            self._tallies[column] = found
+        if found is not None:
+            self._distinct[column] = len(found.values)
+            if len(found.values) <= _MOST_KEPT:
+                self._tallies[column] = found
         return found
 
     def _own(self) -> tuple[duckdb.DuckDBPyConnection, str]:
         return scratch().register(self.view, self.arrow), ""
+
+    def ask(self, name: str, query: str) -> duckdb.DuckDBPyRelation:
+        """Return the rows of a query that calls the source by a name, once or more often.
+
+        A relation of Arrow rows that is read twice waits for itself for ever; a registered table does not.
+        """
+        return present_rows(scratch().register(name, self.arrow).sql(query), self.label)
 
 
 def of_arrow(table: pa.Table, label: str) -> MemorySource:

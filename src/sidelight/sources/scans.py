@@ -29,14 +29,14 @@ from sidelight.sources.sql import LARGE, Store, literal, quoted, scratch
 _KEPT = "sidelight_rows"
 _SMALL = 64 << 20
 """Files of at most this many bytes are kept in memory as Arrow tables of less than `LARGE` bytes, ..."""
-_AT_ONCE = 1 << 13
-_TOO_LONG = "Arrow Appender"
-"""What DuckDB's error names where a column's text is too long for one batch."""
 _ALIKE = frozenset(
     ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
      "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP")
 )  # fmt: skip
 """... if their columns are of types that Arrow gives back as they were."""
+_AT_ONCE = 1 << 13  # so many rows come as one batch of them
+_TOO_LONG = "Arrow Appender"
+"""What DuckDB's error names where a column's text is too long for one batch."""
 _GZIP_RATIO = 8
 """How many times larger than its compressed file a text is assumed to be."""
 _SAMPLE = "sample_size = 2048"

@@ -52,6 +52,11 @@ def _opened() -> duckdb.DuckDBPyConnection:
     return connect(temp_directory=_spilling())
 
 
+def reopen() -> None:
+    """Open another database for the next question: one that met an error of DuckDB's own answers no more."""
+    _opened.cache_clear()
+
+
 def _spilling() -> str:
     """Return where DuckDB makes a folder once it has to spill; "" where nobody else is sure to be kept out.
 

@@ -179,9 +179,7 @@ def _by_order(column: pa.ChunkedArray) -> Tally:
     # Numpy sorts 16 bits in a hundredth of the time that 8 bits take.
     ordered = np.sort(numbers.astype(np.int16) if numbers.itemsize == 1 else numbers)
     starts = _starts(ordered)
-    values = pa.array(ordered[starts])
-    values = values.view(kind) if _is_moment(kind) else values.cast(kind)
-    return Tally(values, np.diff(starts, append=len(ordered)))
+    return Tally(_typed(ordered[starts], kind), np.diff(starts, append=len(ordered)))
 
 
 def _by_index(column: pa.ChunkedArray) -> Tally:
@@ -191,13 +189,24 @@ def _by_index(column: pa.ChunkedArray) -> Tally:
     values = pa.chunked_array([values for values, _ in parts], kind)
     counts = [np.bincount(places, minlength=len(values)) for values, places in parts]
     is_present = pc.invert(pc.is_null(values, nan_is_null=True))
-    values, weights = values.filter(is_present), np.concatenate([np.empty(0, np.int64), *counts])
+    weights = np.concatenate([np.empty(0, np.int64), *counts])[np.asarray(is_present)]
+    values = values.filter(is_present).combine_chunks()
+    if is_word(kind):
+        table = pa.table({"value": values, "count": weights})
+        merged = table.group_by("value", use_threads=False).aggregate([("count", "sum")])
+        return Tally(merged["value"].combine_chunks(), merged["count_sum"].to_numpy())
+    numbers = raw(values.view(_stored(kind)))
     if is_real(kind):
-        values = pa.array(without_minus_zero(raw(values.combine_chunks())))
-    table = pa.table({"value": values, "count": weights[np.asarray(is_present)]})
-    merged = table.group_by("value", use_threads=False).aggregate([("count", "sum")])
-    merged = merged if is_word(kind) else merged.sort_by("value")
-    return Tally(merged["value"].combine_chunks(), merged["count_sum"].to_numpy())
+        numbers = without_minus_zero(numbers)
+    order = np.argsort(numbers, kind="stable")
+    starts = _starts(numbers[order])
+    return Tally(_typed(numbers[order[starts]], kind), np.add.reduceat(weights[order], starts))
+
+
+def _typed(numbers: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Return numbers as values of a type, of which they are what is stored."""
+    values = pa.array(numbers)
+    return values.view(kind) if _is_moment(kind) else values.cast(kind)
 
 
 def without_minus_zero(numbers: NDArray[Any]) -> NDArray[Any]:
