@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
+from sidelight.estimation import averaging
 from sidelight.estimation.averaging import average, averaged, averaged_each, improved, posteriors
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
@@ -225,6 +227,43 @@ def test_attributes_of_few_values_say_nothing_about_priors_for_many() -> None:
     many = np.concatenate([[0.9, 0.04], np.full(38, 0.06 / 38)])
     told, alone = told_and_alone([*few, many], 0.008)
     assert told[-1] < 1.4 * alone[-1]  # 1.54 times, when power laws and fitted mixtures lost weight by them
+
+
+def test_attributes_that_are_alike_are_found_to_be() -> None:
+    told, alone = told_and_alone([np.full(2, 0.5)] * 10, 0.2)
+    assert told.sum() < 0.02 * alone.sum()  # 0.045, if they only told each other
+
+
+def test_estimates_do_not_depend_on_the_order_of_attributes(rng: np.random.Generator) -> None:
+    sizes = (2, 3, 6, 20, 40)
+    items = [
+        Noisy.of(rng.dirichlet(np.full(size, 0.5)) + rng.normal(size=size) * 0.03, np.full(size, 0.03**2))
+        for size in sizes
+    ]
+    found = averaged(items, [[place] for place in range(len(items))])
+    for order in (rng.permutation(len(items)) for _ in range(5)):
+        again = averaged([items[place] for place in order], [[place] for place in range(len(items))])
+        for place, mean in zip(order, again, strict=True):
+            np.testing.assert_allclose(mean, found[place], atol=1e-12)
+
+
+@pytest.mark.parametrize(("count", "off"), [(2, 1e-12), (3, 0.2)])
+def test_the_evidence_of_telling_is_that_of_an_urn(count: int, off: float) -> None:
+    """Two attributes exactly; of more, what those before a third probably have stands for what they have."""
+    rng = np.random.default_rng(count)
+    base = np.tile(prior_weights(np.full(5, 0.1)), (count, 1))
+    places = np.flatnonzero(base[0])
+    for _ in range(10):
+        evidence = np.full(base.shape, -np.inf)
+        evidence[:, places] = 2 * rng.normal(size=(count, len(places)))
+        whole = 0.0
+        for drawn in product(places, repeat=count):
+            likely = 1.0
+            for step, place in enumerate(drawn):
+                weight = averaging._TOLD * base[step, place] + drawn[:step].count(place)
+                likely *= weight / (averaging._TOLD + step) * math.exp(evidence[step, place])
+            whole += likely
+        assert averaging._telling(evidence, base) == pytest.approx(math.log(whole), abs=off)
 
 
 def test_values_in_common_are_used_as_far_as_frequencies_are_alike() -> None:

@@ -21,8 +21,7 @@ from sidelight.estimation.under_priors import Averaged, roughly, under_all
 from sidelight.foundation.arrays import Array
 
 _TOLD, _TELLING_ROUNDS = 0.8, 10
-_ALIKE = 0.6
-_TINY = 1e-300
+_ALIKE = 0.63  # that all attributes are alike, by telling each other or not
 
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
@@ -129,30 +128,35 @@ def _apart(
 
 
 def _told(evidence: Array, base: Array) -> Array:
-    """Return each attribute's weights of priors, as its own and the others' evidence make them.
-
-    What an attribute probably has counts as a draw for all others, beside `_TOLD` draws that the base weights
-    are (Blackwell, MacQueen 1973). About priors that are not for its number of values it says nothing.
-    """
-    possible, seen = (base > 0).astype(np.float64), _likelihoods(evidence)
-    shared, unsaid = base @ possible.T, base * (1 - possible).sum(axis=0)
+    """Return each attribute's weights of priors, as its own and the others' evidence make them."""
+    seen, silent = _likelihoods(evidence), (base == 0).sum(axis=0)
     told = base
     for _ in range(_TELLING_ROUNDS):
         chosen = _shares(told * seen)
-        said = shared / np.maximum(possible @ chosen.T, _TINY)
-        np.fill_diagonal(said, 0.0)
-        told = (_TOLD * base + unsaid + possible * (said @ chosen)) / (_TOLD + len(base) - 1)
+        told = _expected(base, chosen.sum(axis=0) - chosen, silent)
     return told
+
+
+def _expected(base: Array, heard: Array, silent: Array) -> Array:
+    """Return the weights of priors for attributes that have heard what others probably have.
+
+    Each that was heard counts as a draw, beside the `_TOLD` draws that the base weights are (Blackwell,
+    MacQueen 1973). Those that are `silent` about a prior, which is not for their number of values, change
+    nothing about it.
+    """
+    return _shares(base * (_TOLD + silent) + np.where(base > 0, heard, 0.0))
 
 
 def _alike(evidence: Array, base: Array) -> Array:
     """Return the probability that all attributes have the same prior, for each that it could be.
 
-    Otherwise they tell each other, which makes attributes that are alike nearly as likely.
+    Otherwise they tell each other, which may make them alike, too: two more often than not, many hardly ever.
     """
+    count = len(base)
     with np.errstate(divide="ignore"):
-        likely = np.log(np.prod(base ** (1 / len(base)), axis=0))
-    logs = math.log(_ALIKE) + likely + evidence.sum(axis=0)
+        likely = np.log(np.prod(base ** (1 / count), axis=0))
+    by_telling = math.exp(math.lgamma(count) + math.lgamma(1 + _TOLD) - math.lgamma(count + _TOLD))
+    logs = math.log(_ALIKE - by_telling) + likely + evidence.sum(axis=0)
     other = math.log(1 - _ALIKE) + _telling(evidence, base)
     return np.asarray(np.exp(logs - np.logaddexp(np.logaddexp.reduce(logs), other)))
 
@@ -160,15 +164,17 @@ def _alike(evidence: Array, base: Array) -> Array:
 def _telling(evidence: Array, base: Array) -> float:
     """Return the log-evidence of attributes of which each has been told by those before it.
 
-    The average over an order and its reverse, since it depends on the order a little.
+    The average over an order and its reverse, of which neither depends on how the attributes are given.
     """
-    seen, places = _likelihoods(evidence), range(len(base))
-    heard, logs = np.zeros((2, COUNT)), np.zeros(2)
-    for pair in zip(places, reversed(places), strict=True):
+    order = np.argsort(evidence.max(axis=1), kind="stable")
+    seen, logs = _likelihoods(evidence), np.zeros(2)
+    heard, silent = np.zeros((2, 2, COUNT))
+    for pair in zip(order.tolist(), order[::-1].tolist(), strict=True):
         own = base[list(pair)]
-        likely = _shares(np.where(own > 0, _TOLD * own + heard, 0.0)) * seen[list(pair)]
+        likely = _expected(own, heard, silent) * seen[list(pair)]
         logs += np.log(likely.sum(axis=1))
         heard += _shares(likely)
+        silent += own == 0
     return float(np.logaddexp(*logs)) - math.log(2) + float(evidence.max(axis=1).sum())
 
 
