@@ -21,7 +21,7 @@ from sidelight.estimation.under_priors import Averaged, roughly, under_all
 from sidelight.foundation.arrays import Array
 
 _TOLD, _TELLING_ROUNDS = 0.8, 10
-_ALIKE = 0.63  # that all attributes are alike, by telling each other or not
+_ALIKE = 0.72  # that all attributes are alike, by telling each other or not
 
 
 def average(estimate: Array, variances: Array, prior: Array | None = None, *, adds_up: bool = True) -> Array:
