@@ -105,6 +105,25 @@ def test_a_report_beyond_the_grid_is_refused(value: float):
         create("she", 2, 1.0).aggregate(Reports(np.array([[0.5, value]])))
 
 
+@pytest.mark.parametrize("path", [0, 1 << 60], ids=["compiled", "numpy"])
+@pytest.mark.parametrize(("rows", "size"), [(1, 3), (2, 100), (7, 100), (129, 3), (130, 2)])
+def test_every_number_of_a_histogram_is_added_and_looked_at(
+    path: int, rows: int, size: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Numbers are added in several places at once; each counts once, and a wrong one is seen anywhere."""
+    monkeypatch.setattr(compiled, "_least", path)
+    she = create("she", size, 1.0)
+    whole = np.random.default_rng(5).integers(-(1 << 24), 1 << 24, (rows, size))
+    numbers = whole / 2.0**20
+    assert she.aggregate(Reports(numbers)).sums.tolist() == whole.sum(axis=0).tolist()
+    for row in range(rows):
+        for wrong in (numbers[row, -1] + 2.0**-21, 1e9, math.nan):
+            forged = numbers.copy()
+            forged[row, -1] = wrong
+            with pytest.raises(InputError, match=rf"1 of {rows} are not \(row {row},"):
+                she.aggregate(Reports(forged))
+
+
 def test_sums_are_exact_or_refused():
     """Noise of 2^46 steps, the widest there is, leads to 2^51 steps and beyond."""
     step = 2.0**51 / (1 << 24)
