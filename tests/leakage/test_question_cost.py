@@ -91,14 +91,18 @@ def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkey
 
 
 @pytest.mark.parametrize("epsilon", [30.0, 41.0, 45.0, 60.0])
-def test_products_that_are_rounded_to_0_do_not_hide_what_is_infinite(epsilon: float) -> None:
+@pytest.mark.parametrize("seed", range(8))
+def test_products_that_are_rounded_to_0_do_not_hide_what_is_infinite(epsilon: float, seed: int) -> None:
+    """A value that only one of a secret's values goes with, and rarely, anywhere in the table."""
     names = tuple(f"a{number}" for number in range(15))
+    mask = np.random.default_rng(seed).integers(0, 2, 15)
     cells = np.zeros((2,) * 15)
-    cells[(0,) * 15] = cells[(1,) * 7 + (0,) + (1,) * 7] = 0.5
-    cells[(1,) * 15] = 1e-99
+    for place, weight in (((0,) * 15, 0.5), ((1,) * 7 + (0,) + (1,) * 7, 0.5), ((1,) * 15, 1e-99)):
+        cells[tuple(place ^ mask)] = weight
     channels = {name: create("grr", 2, epsilon).channel for name in names}
     channels["a7"] = create("identity", 2).channel
-    assert ListedTotals(names, cells, ("a0",)).values(channels) == {"a0": np.inf}
+    found = ListedTotals(names, cells, ("a0", "a1")).values(channels)
+    assert found == {"a0": np.inf, "a1": np.inf}
 
 
 def test_impossible_reports_leak_infinitely_much_on_both_paths(monkeypatch) -> None:

@@ -256,7 +256,9 @@ class Belief:
         else:
             several = f"{len(names)} attributes"
             raise InputError(f"a pairwise belief knows no joint of {several}; use kind='joint'.")
-        return np.asarray((cells + self._unmixed / cells.size) / (self.weight + self._unmixed))
+        joint = np.asarray(cells + self._unmixed / cells.size)
+        joint /= self.weight + self._unmixed
+        return joint
 
     @property
     def knows_joints(self) -> bool:

@@ -24,6 +24,7 @@ from sidelight.calibration.uniform import check_feasible, excess, shares_over, u
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError, check_choice, check_is, check_number, check_whole
 from sidelight.foundation.progress import steps, track
+from sidelight.foundation.threads import one_thread
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.totals import DeltaLeakage, TotalMethod, check_order
 from sidelight.mechanisms.mechanism import check_list
@@ -34,6 +35,7 @@ Rule = TypeVar("Rule", bound=Constraint)
 _SETTLINGS = 3  # a mechanism may go to and fro between two; the best so far is kept
 
 
+@one_thread()  # threads would wait for each other: of many small products, and of what is solved in between
 def calibrate(
     belief: Belief, limit: float | None = None, *, limits: Mapping[str, float] | None = None,
     secrets: Iterable[str] | None = None, budgets: Budgets = "unequal", constraint: ConstraintName = "table",

@@ -142,12 +142,29 @@ class Problem:
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
         channels = {}
         for release in self.releases:
-            key = (release.name, chosen.get(release.name, 0.0))  # one that is fixed never changes
+            key = (
+                self._models[release.name],
+                chosen.get(release.name, 0.0),
+            )  # one that is fixed never changes
             if key not in self._channels:  # a search moves one budget at a time
                 wanted = release.at(key[1]) if self.is_free(release) else release
                 self._channels[key] = wanted.channel()
             channels[release.name] = self._channels[key]
         return channels
+
+    @cached_property
+    def _models(self) -> dict[str, str]:
+        """For each release the first one that has the same channel wherever it has the same budget."""
+        models: dict[str, str] = {}
+        for release in self.releases:
+            alike = (other for other in models.values() if self._has_channel_of(release, self.release(other)))
+            models[release.name] = next(alike, release.name)
+        return models
+
+    def _has_channel_of(self, release: Release, other: Release) -> bool:
+        if self.is_free(release) != self.is_free(other) or release.attribute.size != other.attribute.size:
+            return False
+        return replace(release, attribute=other.attribute) == other
 
     def releases_at(self, budgets: Array) -> tuple[Release, ...]:
         """Return every release with the budgets of the free attributes in place."""

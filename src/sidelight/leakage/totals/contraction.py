@@ -8,16 +8,16 @@ half: n log n contractions instead of n^2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
+from typing import NamedTuple
 
 import numpy as np
 
 from sidelight.belief import Belief
 from sidelight.foundation.arrays import Array, Positions
 from sidelight.foundation.errors import InputError, TooLargeError
-from sidelight.foundation.threads import one_thread
 from sidelight.leakage.bounds import Bound
 from sidelight.leakage.pair import own_pairs
 from sidelight.leakage.totals.base import Channels, Totals, composition, joint_claim
@@ -83,17 +83,17 @@ class ListedTotals(Totals):
         most = composition(channels).value
         steps = np.array([moved[name].epsilon - channels[name].epsilon for name in moved])
         places = [self.names.index(name) for name in moved]
+        worst = []
+        for axis, pairs, reported in self._all(columns, channels):  # one table after the other
+            pair = divmod(int(pairs.argmax()), len(pairs))
+            lines = _Lines(axis, self._possible(axis)[list(pair)], reported(pair))
+            worst.append((lines, pair, float(pairs[pair])))
+        now, then = (_likelihoods(side, [lines for lines, _, _ in worst]) for side in (columns, others))
         changes = {}
-        for axis, pairs, reported in self._all(columns, channels):
-            value, pair = float(pairs.max()), divmod(int(pairs.argmax()), len(pairs))
-            reports = reported(pair).items()
-            now, then = ([side[other][:, number] for other, number in reports] for side in (columns, others))
-            codes = self._possible(axis)[list(pair)]
-            grown = np.zeros(self.cells.ndim)
-            rest = np.arange(self.cells.ndim) != axis
-            with one_thread():  # threads would wait for each other: 512 x 1024 cells take 17 times the work
-                lines = [self.cells.take(code, axis=axis) for code in codes]
-                grown[rest] = ratio_growths(lines, now, then)
+        for (lines, pair, value), grown in zip(
+            worst, ratio_growths(self.cells[None], now, then), strict=True
+        ):
+            axis = lines.axis
             with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
                 grown[axis] = (self._own(axis, {**channels, **moved}) - self._own(axis, channels))[pair]
                 changes[self.names[axis]] = np.minimum(value + grown[places], most + steps) - min(value, most)
@@ -201,34 +201,66 @@ class ListedTotals(Totals):
         return {other: int(number) for other, number in zip(rest, numbers, strict=True)}
 
 
-def ratio_growths(pair: Iterable[Array], now: Sequence[Array], then: Sequence[Array]) -> Array:
-    """Return how the log-ratio of a pair's reports changes if each axis in turn has its other report.
+class _Lines(NamedTuple):
+    """The lines of two values of a secret, and the report on every other axis, that reach its total."""
 
-    `pair` is the cells of the likelier and the unlikelier value, `now` and `then` each axis's likelihoods.
+    axis: int
+    codes: Positions
+    reports: Mapping[int, int]
+
+    def likelihoods(self, column: Array, axis: int) -> Array:
+        """Return what each value on an axis counts for the two lines; on the secret's own, one value does."""
+        if axis == self.axis:
+            return np.asarray(np.eye(len(column))[self.codes])
+        return np.tile(column[:, self.reports[axis]], (2, 1))
+
+
+def _likelihoods(columns: Sequence[Array], worst: Sequence[_Lines]) -> list[Array]:
+    """Return, for each axis, what its values count for each line."""
+    return [
+        np.concatenate([lines.likelihoods(column, axis) for lines in worst])
+        for axis, column in enumerate(columns)
+    ]
+
+
+def ratio_growths(cells: Array, now: Sequence[Array], then: Sequence[Array]) -> Array:
+    """Return how the log-ratios of pairs of lines change if each axis in turn has its other report.
+
+    Args:
+        cells: (lines, *sizes), the likelier and the unlikelier line of each pair; (1, *sizes) if all lines
+            have the same cells.
+        now: (lines, size) each axis's likelihoods.
+        then: each axis's likelihoods after its move.
     """
-    grown = np.zeros(len(now))
-    for cells, sign in zip(pair, (1, -1), strict=True):
-        for axis, left in enumerate(_all_but_one(cells, now)):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                grown[axis] += sign * np.log((left @ then[axis]) / (left @ now[axis]))
+    grown = np.zeros((max([len(cells), *map(len, now)]) // 2, len(now)))
+    for axis, left in enumerate(_all_but_one(cells, now)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log((left * then[axis]).sum(axis=1) / (left * now[axis]).sum(axis=1))
+            grown[:, axis] = logs[::2] - logs[1::2]
     return np.nan_to_num(grown, nan=0.0)
 
 
 def _all_but_one(cells: Array, vectors: Sequence[Array]) -> list[Array]:
-    """Return, for each axis, the sums over all other axes weighted by their vectors."""
-    if cells.ndim < 2:
-        return [cells] * cells.ndim
-    half = cells.ndim // 2
+    """Return, for each axis and line, the sums over all other axes weighted by their vectors."""
+    if len(vectors) < 2:
+        return [cells] * len(vectors)
+    half = len(vectors) // 2
     first, second = (reduce(_outer, part) for part in (vectors[:half], vectors[half:]))
-    flat = cells.reshape(len(first), len(second))
+    flat = cells.reshape(len(cells), first.shape[1], second.shape[1])
+    if len(flat) == 1:  # one product of matrices for all lines
+        left, right = second @ flat[0].T, first @ flat[0]
+    else:
+        left, right = np.matmul(flat, second[:, :, None])[..., 0], np.matmul(first[:, None], flat)[:, 0]
+    sizes = cells.shape[1:]
     return [
-        *_all_but_one((flat @ second).reshape(cells.shape[:half]), vectors[:half]),
-        *_all_but_one((first @ flat).reshape(cells.shape[half:]), vectors[half:]),
+        *_all_but_one(left.reshape(-1, *sizes[:half]), vectors[:half]),
+        *_all_but_one(right.reshape(-1, *sizes[half:]), vectors[half:]),
     ]
 
 
 def _outer(first: Array, second: Array) -> Array:
-    return np.multiply.outer(first, second).ravel()
+    """Return every product of two numbers of a line, for each line."""
+    return (first[:, :, None] * second[:, None]).reshape(len(first), -1)
 
 
 def _listed(channel: Channel | None, size: int) -> Array:
@@ -270,14 +302,14 @@ def lone_ratios(table: Array, first: Array, second: Array, wanted: Sequence[int]
     return found, where
 
 
-def _halvings(wanted: Sequence[int], left: Sequence[int], level: int) -> Iterator[tuple[int, int, int]]:
-    """Yield how the axes left are mixed, one table for each halving, until each wanted one is alone."""
+def _halvings(wanted: Sequence[int], left: Sequence[int], level: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield how the axes left are mixed, a table for each halving, until two wanted ones are left or one."""
     rest = [axis for axis in left if axis not in wanted]
     for axis in rest:
-        yield level if axis == rest[0] else level + 1, level + 1, axis
+        yield level if axis == rest[0] else level + 1, level + 1, axis, -1
     level += bool(rest)
-    if len(wanted) == 1:
-        yield -1, level, wanted[0]
+    if len(wanted) <= 2:
+        yield -1, level, wanted[0], wanted[1] if len(wanted) == 2 else -1
         return
     half = len(wanted) // 2
     for part in (wanted[:half], wanted[half:]):

@@ -93,11 +93,11 @@ class ExactTotal(Totals):
         named = {name: np.array(codes) for name, codes in witness.reports.items()}
         others = [name for name in named if name != self.secret]
         now, then = (
-            [np.exp(chosen[name].named_logs(named[name])) for name in others]
+            [np.tile(np.exp(chosen[name].named_logs(named[name])), (2, 1)) for name in others]
             for chosen in (channels, {**channels, **moved})
         )
         cells = self.belief.joint([self.secret, *others])
-        grown = dict(zip(others, ratio_growths(cells[pair], now, then).tolist(), strict=True))
+        grown = dict(zip(others, ratio_growths(cells[pair], now, then)[0].tolist(), strict=True))
         if self.secret in moved:
             before, after = (own_pairs(c[self.secret], np.array(pair))[0, 1] for c in (channels, moved))
             grown[self.secret] = float(after - before)
@@ -281,7 +281,9 @@ def _with_all(belief: Belief, channels: Channels, own: OwnReport) -> Reached:
     answered = _answered(belief, channels, own.secret)
     listed = [name for name in channels if name not in (own.secret, answered)]
     axes = [*listed, answered] if answered is not None else listed
-    tensor = _conditional_tensor(belief, own.secret, axes)[own.possible]
+    tensor = _conditional_tensor(belief, own.secret, axes)
+    if len(own.possible) < len(tensor):
+        tensor = tensor[own.possible]
     logs = _contracted_logs(tensor, [channels[name] for name in listed])
     if answered is None:
         largest = _largest_ratio(logs.reshape(len(logs), -1), own)
@@ -300,7 +302,7 @@ def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> A
     """Return Pr(others | secret), the secret on the first axis; rows of impossible values are 0."""
     joint = belief.joint([secret, *others])
     mass = joint.reshape(len(joint), -1).sum(axis=1).reshape(-1, *[1] * len(others))
-    return np.asarray(np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0))
+    return np.divide(joint, np.where(mass > 0, mass, 1.0), out=joint)
 
 
 def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
@@ -309,7 +311,7 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
     Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms.
     """
     columns = [channel.all_logs() for channel in channels]
-    least = np.min(tensor, where=tensor > 0, initial=1.0, keepdims=True)  # its logarithm decides for all
+    least = tensor[tensor > 0].min(keepdims=True)  # its logarithm decides for all
     if fits_doubles(logs_of(least), *columns):
         listed = [channel.all_columns() for channel in channels]
         if (

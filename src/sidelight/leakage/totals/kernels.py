@@ -9,8 +9,8 @@ from sidelight.foundation.arrays import Array, Positions
 from sidelight.mechanisms.channel.generic import STEP
 from sidelight.mechanisms.channel.kernels import gain
 
-_TILE = 8
-"""So many columns of a table are worked on at a time: a cache line."""
+_TILE = 16
+"""So many columns of a table are worked on at a time: two cache lines."""
 _TINY = 1e-290
 
 
@@ -146,14 +146,14 @@ def lone_extremes(
 
     The table has two values on every axis. The axes in question are among those of its rows; those of its
     columns are mixed once. Then a few columns at a time go through all steps: they stay in the processor's
-    cache, where whole tables would not.
+    cache, where whole tables would not. Both ends go first, as the extremes of many tables are there.
 
     Args:
         table: (2^axes, 2^others), mixed in place.
         first: (axes, 2, 2) the likelihoods of each axis of the rows.
         second: (others, 2, 2) those of each axis of the columns.
-        steps: (steps, 3) from which table of the room to which an axis is mixed; -1 in the first place asks
-            for the ratios of an axis.
+        steps: (steps, 4) from which table of the room to which an axis is mixed; -1 in the first place asks
+            for the ratios of an axis, and of another one, if it is not -1.
         found: (axes, 2) the largest and the smallest ratio of the first value to the second.
         where: (axes, 2) the cell of the first value at which each is.
     """
@@ -165,39 +165,104 @@ def lone_extremes(
         if single < second.shape[0]:
             _mix_last(table[row], second[single], second[single + 1])
     width = min(_TILE, columns)
-    room = np.empty((steps[:, 1].max() + 1, rows * width))
+    strides = np.array([(rows >> (axis + 1)) * width for axis in range(first.shape[0])])
+    room = np.empty((steps[:, 1].max() + 2, rows * width))
     found[:, 0], found[:, 1] = 0.0, np.inf
-    for tile in range(0, columns, width):
+    for turn in range(columns // width):
+        tile = columns - width if turn == 1 else max(turn - 1, 0) * width
         for row in range(rows):
             for column in range(width):
                 room[0, row * width + column] = table[row, tile + column]
-        for source, target, axis in steps:
-            stride = (rows >> (axis + 1)) * width
+        for source, target, axis, other in steps:
             if source < 0:
-                cells = _note_extremes(room[target], stride, found[axis])
-                for side in range(2):
-                    if cells[side] >= 0:
-                        where[axis, side] = cells[side] // width * columns + tile + cells[side] % width
+                grown = _note_axes(room[target:], strides, axis, other, first, found)
+                for place in range(grown.shape[0]):
+                    for side in range(2):
+                        cell = grown[place, side]
+                        if cell >= 0:
+                            at = cell // width * columns + tile + cell % width
+                            where[axis if place == 0 else other, side] = at
             elif source == target:
-                mix_in_place(room[target], stride, first[axis])
+                mix_in_place(room[target], strides[axis], first[axis])
             else:
-                mix_pairs(room[source], room[target], stride, first[axis])
+                mix_pairs(room[source], room[target], strides[axis], first[axis])
+
+
+@njit(cache=True)
+def _note_axes(
+    room: Array, strides: Positions, axis: int, other: int, columns: Array, found: Array
+) -> Positions:
+    """Widen the extreme ratios on the axes of the first table that are not mixed: one, or two in turn.
+
+    Two are looked at together first, which mostly is enough. Returns what `_note_extremes` does of each.
+    """
+    grown = np.full((2, 2), -1)
+    if other < 0:
+        grown[0] = _note_extremes(room[0], strides[axis], found[axis])
+    elif not (
+        _is_finite(found[axis])
+        and _is_finite(found[other])
+        and not _is_pair_beyond(
+            room[0], strides[axis], strides[other], columns[axis], columns[other], found[axis], found[other]
+        )
+    ):
+        mix_pairs(room[0], room[1], strides[other], columns[other])
+        grown[0] = _note_extremes(room[1], strides[axis], found[axis])
+        mix_pairs(room[0], room[1], strides[axis], columns[axis])
+        grown[1] = _note_extremes(room[1], strides[other], found[other])
+    return grown
+
+
+@njit(cache=True)
+def _is_finite(found: Array) -> bool:
+    """Whether some ratio was found, and none is infinite."""
+    return bool(found[1] <= found[0] < np.inf)  # at first, the smallest is infinite
+
+
+@njit(cache=True, fastmath={"nnan", "nsz", "contract"})
+def _is_outside(low: float, high: float, most: float, least: float) -> bool:
+    """Whether the ratio of two numbers is above the most or below the least, both finite, without dividing.
+
+    So it is, too, where the first is so small that a product beside it may have been rounded to 0. There
+    are no branches, so that several are looked at at a time.
+    """
+    tiny = _TINY if least > 0.0 else -1.0
+    return (low > most * high) | (low < least * high) | ((low < tiny) & (high > 0.0))
 
 
 @njit(cache=True, fastmath={"nnan", "nsz", "contract"})
 def _is_beyond(cells: Array, stride: int, most: float, least: float) -> bool:
-    """Whether some ratio is above the most or below the least, both finite, without dividing.
-
-    So it is, too, where a cell is so small that a product beside it may have been rounded to 0.
-    """
-    above, below = 0.0, 0.0
-    tiny = _TINY if least > 0.0 else -1.0
+    """Whether the ratio of the two values on an axis is anywhere outside; see `_is_outside`."""
+    outside = np.int64(0)
     for start in range(0, cells.shape[0], 2 * stride):
         low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
         for i in range(stride):
-            above = max(above, low[i] - most * high[i])
-            below = max(below, high[i] if low[i] < tiny else least * high[i] - low[i])
-    return above > 0.0 or below > 0.0
+            outside |= np.int64(_is_outside(low[i], high[i], most, least))
+    return bool(outside != 0)
+
+
+@njit(cache=True, fastmath={"nnan", "nsz", "contract"})
+def _is_pair_beyond(
+    cells: Array, outer: int, inner: int, first: Array, second: Array, a: Array, b: Array
+) -> bool:
+    """Whether a ratio on one of two axes is anywhere outside `a`, or `b`, where the other one is mixed."""
+    outside = np.int64(0)
+    for block in range(0, cells.shape[0], 2 * outer):
+        for start in range(block, block + outer, 2 * inner):
+            one, two = cells[start : start + inner], cells[start + inner : start + 2 * inner]
+            start_below = start + outer
+            three = cells[start_below : start_below + inner]
+            four = cells[start_below + inner : start_below + 2 * inner]
+            for i in range(inner):
+                w, x, y, z = one[i], two[i], three[i], four[i]
+                for report in range(2):
+                    low = second[0, report] * w + second[1, report] * x
+                    high = second[0, report] * y + second[1, report] * z
+                    outside |= np.int64(_is_outside(low, high, a[0], a[1]))
+                    low = first[0, report] * w + first[1, report] * y
+                    high = first[0, report] * x + first[1, report] * z
+                    outside |= np.int64(_is_outside(low, high, b[0], b[1]))
+    return bool(outside != 0)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"})
@@ -239,8 +304,7 @@ def _note_extremes(cells: Array, stride: int, found: Array) -> tuple[int, int]:
 
     Reports that neither value sends are left out; -1 is for no cell.
     """
-    is_finite = found[1] <= found[0] < np.inf  # at first, the smallest is infinite
-    if is_finite and not _is_beyond(cells, stride, found[0], found[1]):
+    if _is_finite(found) and not _is_beyond(cells, stride, found[0], found[1]):
         return -1, -1
     most, least, cell = _plain_extremes(cells, stride)
     if not cell > 0.0:
