@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -110,6 +111,7 @@ def largest_safe(over: Callable[[float], float], low: float, high: float = LARGE
     Leakage grows with the budget for the mechanisms that are offered, so there is one root. Should it not,
     the search goes on for as long as a raise by 1 % is safe; what is returned always was computed as safe.
     """
+    over = cache(over)  # every step begins where the last one ended
     while low < high:
         low, unsafe = _bracket(over, low, high)
         if unsafe is None:
