@@ -55,6 +55,31 @@ def problem_of(belief: sl.Belief) -> Problem:
     return Problem.of(belief, limits_of(belief, 1.0), choice_of(belief), reports=100)
 
 
+def test_channels_are_shared_by_releases_alike_in_all_that_decides_on_them() -> None:
+    forms: dict[str, dict] = {
+        "plain": {}, "alike": {"reason": "It is asked for, too.", "epsilon": 0.7}, "fixed": {"epsilon": 0.3},
+        "often": {"times": 2}, "kept": {"times": 2, "memory": "kept"}, "bits": {"mechanism": "oue"},
+        "narrow": {"mechanism": "ss", "parameters": {"width": 1}},
+        "wide": {"mechanism": "ss", "parameters": {"width": 2}},
+    }  # fmt: skip
+    belief = random_belief(np.random.default_rng(5), (2, 2, 2, 2, 2, 3, 3, 3))
+    belief = sl.Belief.from_joint(belief.joint(belief.schema.names), list(forms))
+    releases = {
+        name: sl.Release(belief.schema[name], **{"mechanism": "grr", "epsilon": 1.0, **form})
+        for name, form in forms.items()
+    }
+    choice = choice_of(belief, plan=sl.Plan(tuple(releases.values())), fixed={"fixed": 0.3})
+    problem = Problem.of(belief, limits_of(belief, 9.0), choice, reports=100)
+    channels = problem.channels(problem.alike(0.3))
+    assert channels["plain"] is channels["alike"]
+    assert len({id(channel) for channel in channels.values()}) == len(forms) - 1
+    for name, release in releases.items():
+        own = release.at(0.3).channel()
+        assert channels[name].epsilon == own.epsilon
+        np.testing.assert_array_equal(channels[name].columns(), own.columns())
+    assert problem.channels(problem.alike(0.4))["plain"].epsilon > 0.3
+
+
 class Silent(WorstCase):
     """A constraint whose figures grow by nothing for sure."""
 

@@ -35,7 +35,6 @@ Rule = TypeVar("Rule", bound=Constraint)
 _SETTLINGS = 3  # a mechanism may go to and fro between two; the best so far is kept
 
 
-@one_thread()  # threads would wait for each other: of many small products, and of what is solved in between
 def calibrate(
     belief: Belief, limit: float | None = None, *, limits: Mapping[str, float] | None = None,
     secrets: Iterable[str] | None = None, budgets: Budgets = "unequal", constraint: ConstraintName = "table",
@@ -82,17 +81,18 @@ def calibrate(
     bounds = limits_of(belief, limit, limits, secrets, plan)
     problem = Problem.of(belief, bounds, choice, weights, utility, reports)
     usual = usual_limit(limit, plan)
-    if delta is None:
-        solution: _Solution[Any] = _solved(problem, question.worst_case(), budgets)
-        result = _result(solution, solution.plan(usual), _confirmed(solution, usual, question))
-    else:
-        coins = None if seed is None else check_whole("seed", seed, at_least=0)
-        solution, leakages = _certified(_solved(problem, question.at_delta(bounds), budgets), coins)
-        result = _result(solution, solution.plan(usual), _told(solution, usual, leakages))
-        chosen = replace(result.chosen, bounds={name: item.upper for name, item in leakages.items()})
-        uniform = result.uniform if solution.is_unequal else chosen
-        result = replace(result, chosen=chosen, uniform=uniform, delta=delta, leakages=leakages)
-    return _signed(replace(result, **solution.beside(result, collected, factors, compare)), plan)
+    with one_thread():  # of many small products; several would wait for each other
+        if delta is None:
+            solution: _Solution[Any] = _solved(problem, question.worst_case(), budgets)
+            result = _result(solution, solution.plan(usual), _confirmed(solution, usual, question))
+        else:
+            coins = None if seed is None else check_whole("seed", seed, at_least=0)
+            solution, leakages = _certified(_solved(problem, question.at_delta(bounds), budgets), coins)
+            result = _result(solution, solution.plan(usual), _told(solution, usual, leakages))
+            chosen = replace(result.chosen, bounds={name: item.upper for name, item in leakages.items()})
+            uniform = result.uniform if solution.is_unequal else chosen
+            result = replace(result, chosen=chosen, uniform=uniform, delta=delta, leakages=leakages)
+        return _signed(replace(result, **solution.beside(result, collected, factors, compare)), plan)
 
 
 def _judging(

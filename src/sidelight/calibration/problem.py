@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -61,6 +61,14 @@ def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> f
     return channel.worst_ratio(conditional_rows(belief, secret, name)[0]).value
 
 
+def _form(release: Release, *, is_free: bool) -> Hashable:
+    """Return what decides on a release's channel, beside the budget that is chosen for it if it is free."""
+    # parameters that are budgets follow a new one in proportion to the old one
+    old = release.epsilon if release.parameters or not is_free else None
+    parameters = repr(release.parameters)
+    return release.mechanism, release.attribute.size, release.times, release.memory, parameters, old, is_free
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Limits to keep and budgets to choose."""
@@ -73,7 +81,7 @@ class Problem:
     utility: Utility  # what is kept small, see `expected_error`
     reports: int  # how many people report
     automatic: frozenset[str] = frozenset()  # the attributes whose mechanism is chosen too
-    _channels: dict[tuple[str, float], Channel] = field(default_factory=dict, repr=False)
+    _channels: dict[tuple[Hashable, float | None], Channel] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -141,30 +149,22 @@ class Problem:
         """Return the channel of every release at the budgets of the free attributes, in their order."""
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
         channels = {}
-        for release in self.releases:
+        for release, form in zip(self.releases, self._forms, strict=True):
             key = (
-                self._models[release.name],
-                chosen.get(release.name, 0.0),
-            )  # one that is fixed never changes
-            if key not in self._channels:  # a search moves one budget at a time
-                wanted = release.at(key[1]) if self.is_free(release) else release
+                form,
+                chosen.get(release.name),
+            )  # a search moves one budget at a time, or all of them alike
+            if key not in self._channels:
+                wanted = release.at(chosen[release.name]) if release.name in chosen else release
                 self._channels[key] = wanted.channel()
             channels[release.name] = self._channels[key]
         return channels
 
     @cached_property
-    def _models(self) -> dict[str, str]:
-        """For each release the first one that has the same channel wherever it has the same budget."""
-        models: dict[str, str] = {}
-        for release in self.releases:
-            alike = (other for other in models.values() if self._has_channel_of(release, self.release(other)))
-            models[release.name] = next(alike, release.name)
-        return models
-
-    def _has_channel_of(self, release: Release, other: Release) -> bool:
-        if self.is_free(release) != self.is_free(other) or release.attribute.size != other.attribute.size:
-            return False
-        return replace(release, attribute=other.attribute) == other
+    def _forms(self) -> tuple[Hashable, ...]:
+        """What decides on each release's channel, beside the budget that is chosen."""
+        free = set(self.free)
+        return tuple(_form(release, is_free=release.name in free) for release in self.releases)
 
     def releases_at(self, budgets: Array) -> tuple[Release, ...]:
         """Return every release with the budgets of the free attributes in place."""

@@ -92,7 +92,7 @@ def count_marks(
 def add_steps(values: Array, one: float, low: float, high: float, rows: int, sums: Whole) -> bool:
     """Add columns of numbers on a grid to `sums`, in steps; return whether all are on it: see `arrays`.
 
-    Memory is what takes the time, and it is read faster in two places at once: the halves of a block.
+    Reading memory takes most of the time, and less in two places at once: the halves of a block.
     """
     coarse = COARSE / one
     part, nothing = np.zeros(values.shape[1]), np.zeros(values.shape[1])

@@ -84,15 +84,13 @@ class ListedTotals(Totals):
         steps = np.array([moved[name].epsilon - channels[name].epsilon for name in moved])
         places = [self.names.index(name) for name in moved]
         worst = []
-        for axis, pairs, reported in self._all(columns, channels):  # one table after the other
+        for axis, pairs, reported in self._all(columns, channels):  # no table is kept beside the next one
             pair = divmod(int(pairs.argmax()), len(pairs))
             lines = _Lines(axis, self._possible(axis)[list(pair)], reported(pair))
             worst.append((lines, pair, float(pairs[pair])))
-        now, then = (_likelihoods(side, [lines for lines, _, _ in worst]) for side in (columns, others))
+        growths = self._growths([lines for lines, _, _ in worst], columns, others)
         changes = {}
-        for (lines, pair, value), grown in zip(
-            worst, ratio_growths(self.cells[None], now, then), strict=True
-        ):
+        for (lines, pair, value), grown in zip(worst, growths, strict=True):
             axis = lines.axis
             with np.errstate(invalid="ignore"):  # infinity stays infinity, whatever moves
                 grown[axis] = (self._own(axis, {**channels, **moved}) - self._own(axis, channels))[pair]
@@ -118,6 +116,25 @@ class ListedTotals(Totals):
     def _answers(self) -> dict[bytes, list[Answer]]:
         """The last question's answers: a search asks for totals and then, at the same budgets, for slopes."""
         return {}
+
+    def _growths(self, worst: Sequence[_Lines], columns: Sequence[Array], others: Sequence[Array]) -> Array:
+        """Return how the log-ratio of each secret's lines changes if an axis has its other report, by axis.
+
+        Products of matrices serve many secrets at once, unless they take more room than the table.
+        """
+        half = self.cells.ndim // 2
+        longest = max(math.prod(self.cells.shape[:half]), math.prod(self.cells.shape[half:]))
+        if 1 < len(worst) <= self.cells.size // (2 * longest):
+            sides = ([lines.likelihoods(side) for lines in worst] for side in (columns, others))
+            now, then = ([np.concatenate(axis) for axis in zip(*side, strict=True)] for side in sides)
+            return ratio_growths(self.cells[None], now, then)
+        alone = [
+            ratio_growths(
+                lines.taken(self.cells), *(lines.likelihoods_of_taken(side) for side in (columns, others))
+            )
+            for lines in worst
+        ]
+        return np.concatenate(alone)
 
     def _columns(self, channels: Channels) -> list[Array]:
         axes = zip(self.names, self.cells.shape, strict=True)
@@ -208,19 +225,25 @@ class _Lines(NamedTuple):
     codes: Positions
     reports: Mapping[int, int]
 
-    def likelihoods(self, column: Array, axis: int) -> Array:
-        """Return what each value on an axis counts for the two lines; on the secret's own, one value does."""
-        if axis == self.axis:
-            return np.asarray(np.eye(len(column))[self.codes])
-        return np.tile(column[:, self.reports[axis]], (2, 1))
+    def likelihoods(self, columns: Sequence[Array]) -> list[Array]:
+        """Return what the values on each axis count for the lines; on the secret's own, one value counts."""
+        one = np.eye(len(columns[self.axis]))[self.codes]
+        return [one if likely is None else np.tile(likely, (2, 1)) for likely in self._reported(columns)]
 
+    def taken(self, cells: Array) -> Array:
+        """Return the two lines alone, (2, *sizes); the secret's own axis has one value."""
+        return np.expand_dims(
+            np.moveaxis(cells.take(self.codes, axis=self.axis), self.axis, 0), self.axis + 1
+        )
 
-def _likelihoods(columns: Sequence[Array], worst: Sequence[_Lines]) -> list[Array]:
-    """Return, for each axis, what its values count for each line."""
-    return [
-        np.concatenate([lines.likelihoods(column, axis) for lines in worst])
-        for axis, column in enumerate(columns)
-    ]
+    def likelihoods_of_taken(self, columns: Sequence[Array]) -> list[Array]:
+        """Return what the values on each axis count for both lines that were taken."""
+        return [np.ones((1, 1)) if likely is None else likely[None] for likely in self._reported(columns)]
+
+    def _reported(self, columns: Sequence[Array]) -> Iterator[Array | None]:
+        """Yield the likelihoods of each axis's report; None for the secret's own axis."""
+        for axis, column in enumerate(columns):
+            yield None if axis == self.axis else column[:, self.reports[axis]]
 
 
 def ratio_growths(cells: Array, now: Sequence[Array], then: Sequence[Array]) -> Array:
@@ -229,7 +252,7 @@ def ratio_growths(cells: Array, now: Sequence[Array], then: Sequence[Array]) -> 
     Args:
         cells: (lines, *sizes), the likelier and the unlikelier line of each pair; (1, *sizes) if all lines
             have the same cells.
-        now: (lines, size) each axis's likelihoods.
+        now: each axis's likelihoods, (lines, size), or (1, size) if all lines have the same.
         then: each axis's likelihoods after its move.
     """
     grown = np.zeros((max([len(cells), *map(len, now)]) // 2, len(now)))
@@ -247,7 +270,7 @@ def _all_but_one(cells: Array, vectors: Sequence[Array]) -> list[Array]:
     half = len(vectors) // 2
     first, second = (reduce(_outer, part) for part in (vectors[:half], vectors[half:]))
     flat = cells.reshape(len(cells), first.shape[1], second.shape[1])
-    if len(flat) == 1:  # one product of matrices for all lines
+    if len(flat) == 1:  # as below, but one product of matrices for all lines
         left, right = second @ flat[0].T, first @ flat[0]
     else:
         left, right = np.matmul(flat, second[:, :, None])[..., 0], np.matmul(first[:, None], flat)[:, 0]
@@ -292,7 +315,8 @@ def _contracted(cells: Array, columns: Sequence[Array], axes: Sequence[int]) -> 
 def lone_ratios(table: Array, first: Array, second: Array, wanted: Sequence[int]) -> tuple[Array, Positions]:
     """Return the extreme ratios of the two values on each wanted axis of the rows, and their cells.
 
-    See `kernels.lone_extremes`. The wanted axes are halved again and again, as in `ListedTotals`.
+    See `kernels.lone_extremes`. The wanted axes, in rising order, are halved again and again, as in
+    `ListedTotals`.
     """
     from sidelight.leakage.totals.kernels import lone_extremes
 

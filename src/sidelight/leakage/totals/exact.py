@@ -93,7 +93,7 @@ class ExactTotal(Totals):
         named = {name: np.array(codes) for name, codes in witness.reports.items()}
         others = [name for name in named if name != self.secret]
         now, then = (
-            [np.tile(np.exp(chosen[name].named_logs(named[name])), (2, 1)) for name in others]
+            [np.exp(chosen[name].named_logs(named[name]))[None] for name in others]
             for chosen in (channels, {**channels, **moved})
         )
         cells = self.belief.joint([self.secret, *others])

@@ -153,7 +153,7 @@ def lone_extremes(
         first: (axes, 2, 2) the likelihoods of each axis of the rows.
         second: (others, 2, 2) those of each axis of the columns.
         steps: (steps, 4) from which table of the room to which an axis is mixed; -1 in the first place asks
-            for the ratios of an axis, and of another one, if it is not -1.
+            for the ratios of an axis, and of another one behind it, if that is not -1.
         found: (axes, 2) the largest and the smallest ratio of the first value to the second.
         where: (axes, 2) the cell of the first value at which each is.
     """
@@ -194,7 +194,8 @@ def _note_axes(
 ) -> Positions:
     """Widen the extreme ratios on the axes of the first table that are not mixed: one, or two in turn.
 
-    Two are looked at together first, which mostly is enough. Returns what `_note_extremes` does of each.
+    Two are looked at together first, which mostly is enough. Returns the cells where ratios grew, a row for
+    each of the two axes; see `_note_extremes`.
     """
     grown = np.full((2, 2), -1)
     if other < 0:
@@ -224,16 +225,16 @@ def _is_outside(low: float, high: float, most: float, least: float) -> bool:
     """Whether the ratio of two numbers is above the most or below the least, both finite, without dividing.
 
     So it is, too, where the first is so small that a product beside it may have been rounded to 0. There
-    are no branches, so that several are looked at at a time.
+    are no branches, so the processor takes several numbers in one step.
     """
     tiny = _TINY if least > 0.0 else -1.0
-    return (low > most * high) | (low < least * high) | ((low < tiny) & (high > 0.0))
+    return bool((low > most * high) | (low < least * high) | ((low < tiny) & (high > 0.0)))
 
 
 @njit(cache=True, fastmath={"nnan", "nsz", "contract"})
-def _is_beyond(cells: Array, stride: int, most: float, least: float) -> bool:
+def _is_beyond(cells: Array, stride: int, extremes: Array) -> bool:
     """Whether the ratio of the two values on an axis is anywhere outside; see `_is_outside`."""
-    outside = np.int64(0)
+    outside, (most, least) = np.int64(0), extremes
     for start in range(0, cells.shape[0], 2 * stride):
         low, high = cells[start : start + stride], cells[start + stride : start + 2 * stride]
         for i in range(stride):
@@ -243,25 +244,29 @@ def _is_beyond(cells: Array, stride: int, most: float, least: float) -> bool:
 
 @njit(cache=True, fastmath={"nnan", "nsz", "contract"})
 def _is_pair_beyond(
-    cells: Array, outer: int, inner: int, first: Array, second: Array, a: Array, b: Array
-) -> bool:
-    """Whether a ratio on one of two axes is anywhere outside `a`, or `b`, where the other one is mixed."""
+    cells: Array, wide: int, narrow: int, wide_columns: Array, narrow_columns: Array,
+    wide_extremes: Array, narrow_extremes: Array,
+) -> bool:  # fmt: skip
+    """Whether a ratio on one of two axes is anywhere outside where the other one is mixed.
+
+    `wide` and `narrow` are the strides of the two axes; the first one is the larger.
+    """
     outside = np.int64(0)
-    for block in range(0, cells.shape[0], 2 * outer):
-        for start in range(block, block + outer, 2 * inner):
-            one, two = cells[start : start + inner], cells[start + inner : start + 2 * inner]
-            start_below = start + outer
-            three = cells[start_below : start_below + inner]
-            four = cells[start_below + inner : start_below + 2 * inner]
-            for i in range(inner):
-                w, x, y, z = one[i], two[i], three[i], four[i]
+    (wide_most, wide_least), (narrow_most, narrow_least) = wide_extremes, narrow_extremes
+    for block in range(0, cells.shape[0], 2 * wide):
+        for start in range(block, block + wide, 2 * narrow):
+            below = start + wide
+            cells_00, cells_01 = cells[start : start + narrow], cells[start + narrow : start + 2 * narrow]
+            cells_10, cells_11 = cells[below : below + narrow], cells[below + narrow : below + 2 * narrow]
+            for i in range(narrow):
+                x00, x01, x10, x11 = cells_00[i], cells_01[i], cells_10[i], cells_11[i]
                 for report in range(2):
-                    low = second[0, report] * w + second[1, report] * x
-                    high = second[0, report] * y + second[1, report] * z
-                    outside |= np.int64(_is_outside(low, high, a[0], a[1]))
-                    low = first[0, report] * w + first[1, report] * y
-                    high = first[0, report] * x + first[1, report] * z
-                    outside |= np.int64(_is_outside(low, high, b[0], b[1]))
+                    low = narrow_columns[0, report] * x00 + narrow_columns[1, report] * x01
+                    high = narrow_columns[0, report] * x10 + narrow_columns[1, report] * x11
+                    outside |= np.int64(_is_outside(low, high, wide_most, wide_least))
+                    low = wide_columns[0, report] * x00 + wide_columns[1, report] * x10
+                    high = wide_columns[0, report] * x01 + wide_columns[1, report] * x11
+                    outside |= np.int64(_is_outside(low, high, narrow_most, narrow_least))
     return bool(outside != 0)
 
 
@@ -304,7 +309,7 @@ def _note_extremes(cells: Array, stride: int, found: Array) -> tuple[int, int]:
 
     Reports that neither value sends are left out; -1 is for no cell.
     """
-    if _is_finite(found) and not _is_beyond(cells, stride, found[0], found[1]):
+    if _is_finite(found) and not _is_beyond(cells, stride, found):
         return -1, -1
     most, least, cell = _plain_extremes(cells, stride)
     if not cell > 0.0:
