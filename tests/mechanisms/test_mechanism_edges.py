@@ -117,11 +117,23 @@ def test_every_number_of_a_histogram_is_added_and_looked_at(
     numbers = whole / 2.0**20
     assert she.aggregate(Reports(numbers)).sums.tolist() == whole.sum(axis=0).tolist()
     for row in range(rows):
-        for wrong in (numbers[row, -1] + 2.0**-21, 1e9, math.nan):
+        for wrong in (numbers[row, -1] + 2.0**-21, 91.25, -90.25, 1e9, math.inf, math.nan):
             forged = numbers.copy()
             forged[row, -1] = wrong
             with pytest.raises(InputError, match=rf"1 of {rows} are not \(row {row},"):
                 she.aggregate(Reports(forged))
+
+
+@pytest.mark.parametrize("path", [0, 1 << 60], ids=["compiled", "numpy"])
+def test_histograms_far_out_are_looked_at_one_by_one(path: int, monkeypatch: pytest.MonkeyPatch):
+    """Where squares say nothing, each number is compared with the limits, 91.1 and -90.1 here."""
+    monkeypatch.setattr(compiled, "_least", path)
+    she = create("she", 2, 1.0)
+    numbers = np.tile([[91.0, -90.0]], (1000, 1))
+    assert she.aggregate(Reports(numbers)).sums.tolist() == [91_000 << 20, -90_000 << 20]
+    numbers[999, 1] = -90.25
+    with pytest.raises(InputError, match=r"1 of 1000 are not \(row 999,"):
+        she.aggregate(Reports(numbers))
 
 
 def test_sums_are_exact_or_refused():

@@ -150,11 +150,14 @@ def _added(values: Array, most: float) -> Whole | None:
     together = max(1, _LINE // size)  # short rows are laid side by side, so that the loop has long ones
     whole = rows // together * together
     limit, at_once = most / _ONE, max(1, int(2.0**52 / most))
-    sums = np.zeros((together, size), dtype=np.int64)
-    long_rows = values[:whole].reshape(-1, together * size)
-    is_fine = add_steps(long_rows, float(_ONE), 1 - limit, limit, at_once, sums.reshape(-1))
-    is_fine &= add_steps(values[whole:], float(_ONE), 1 - limit, limit, at_once, sums[0])
-    return np.asarray(sums.sum(axis=0)) if is_fine else None
+    sums = np.zeros(together * size, dtype=np.int64)
+    long_rows = values[:whole].reshape(-1, len(sums))
+    is_fine = add_steps(long_rows, float(_ONE), 1 - limit, limit, at_once, sums)
+    if whole < rows:
+        is_fine &= add_steps(values[whole:], float(_ONE), 1 - limit, limit, at_once, sums[:size])
+    if not is_fine:
+        return None
+    return sums if together == 1 else np.asarray(sums.reshape(together, size).sum(axis=0))
 
 
 @dataclass(frozen=True)
