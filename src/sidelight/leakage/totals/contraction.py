@@ -340,17 +340,6 @@ def _halvings(wanted: Sequence[int], left: Sequence[int], level: int) -> Iterato
         yield from _halvings(part, wanted, level)
 
 
-def mixed_pairs(cells: Array, columns: Sequence[Array], axes: Sequence[int], out: Array) -> Array:
-    """Replace the two values on each of the axes by the two reports of its channel, in another table."""
-    from sidelight.leakage.totals.kernels import mix_in_place, mix_pairs
-
-    strides = [math.prod(cells.shape[axis + 1 :]) for axis in axes]
-    mix_pairs(cells.reshape(-1), out.reshape(-1), strides[0], columns[axes[0]])
-    for axis, stride in zip(axes[1:], strides[1:], strict=True):
-        mix_in_place(out.reshape(-1), stride, columns[axis])
-    return out
-
-
 def _two_values(ratios: Array, prior: Array) -> Array:
     """Return the log-ratios of two values, (2, 2), from the extreme ratios of their cells."""
     with np.errstate(divide="ignore"):

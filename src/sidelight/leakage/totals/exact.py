@@ -24,7 +24,6 @@ from sidelight.leakage.totals.contraction import (
     LARGE,
     LARGEST_EXACT,
     ListedTotals,
-    mixed_pairs,
     ratio_growths,
 )
 from sidelight.leakage.witnesses import TIE, best_pair, commonest_pair, witnessed
@@ -308,19 +307,20 @@ def _conditional_tensor(belief: Belief, secret: str, others: Sequence[str]) -> A
 def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
     """Return ln of Pr(reports | secret): the values on the axes after the first replaced by reports.
 
-    Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms.
+    Axes beyond the channels stay as they are. Sums that doubles could lose are taken in logarithms. The
+    tensor may be overwritten.
     """
     columns = [channel.all_logs() for channel in channels]
     least = tensor[tensor > 0].min(keepdims=True)  # its logarithm decides for all
     if fits_doubles(logs_of(least), *columns):
         listed = [channel.all_columns() for channel in channels]
-        if (
-            tensor.size >= LARGE
-            and all(part.shape == (2, 2) for part in listed)
-            and tensor.ndim > len(listed)
-        ):
-            axes = range(1, len(listed) + 1)
-            return logs_of(mixed_pairs(tensor, [np.eye(2), *listed], axes, np.empty_like(tensor)))
+        is_binary = all(part.shape == (2, 2) for part in listed) and tensor.ndim == len(listed) + 1
+        if is_binary and tensor.size >= LARGE:
+            from sidelight.leakage.totals.kernels import mix_axes
+
+            cells = np.ascontiguousarray(tensor)
+            mix_axes(cells.reshape(-1), np.stack(listed))
+            return logs_of(cells)
         for axis, channel in enumerate(channels, start=1):
             tensor = channel.contract(tensor, axis)
         return logs_of(tensor)

@@ -11,6 +11,8 @@ from sidelight.mechanisms.channel.kernels import gain
 
 _TILE = 16
 """So many columns of a table are worked on at a time: two cache lines."""
+_RUN = 1 << 13
+"""So many cells in a row are worked on at a time: what the nearest cache holds beside a little more."""
 _TINY = 1e-290
 
 
@@ -139,6 +141,28 @@ def _mix_last(cells: Array, outer: Array, inner: Array) -> None:
 
 
 @njit(cache=True)
+def mix_axes(cells: Array, columns: Array) -> None:
+    """Do what `mix_in_place` does of the last axes of a flat table, (axes, 2, 2).
+
+    Runs of cells go through all axes at once that lie within them: they stay in the processor's cache.
+    """
+    count = columns.shape[0]
+    run = min(cells.shape[0], max(_RUN, 4))
+    strides = [1 << (count - 1 - axis) for axis in range(count)]
+    inner = 0
+    while inner < count and 2 * strides[inner] > run:
+        mix_in_place(cells, strides[inner], columns[inner])
+        inner += 1
+    single = count - 2 * (count - inner >= 2)
+    for start in range(0, cells.shape[0], run):
+        part = cells[start : start + run]
+        for axis in range(inner, single):
+            mix_in_place(part, strides[axis], columns[axis])
+        if single < count:
+            _mix_last(part, columns[single], columns[single + 1])
+
+
+@njit(cache=True)
 def lone_extremes(
     table: Array, first: Array, second: Array, steps: Positions, found: Array, where: Positions
 ) -> None:
@@ -158,12 +182,7 @@ def lone_extremes(
         where: (axes, 2) the cell of the first value at which each is.
     """
     rows, columns = table.shape
-    single = second.shape[0] - 2 * (second.shape[0] >= 2)
-    for row in range(rows):
-        for axis in range(single):
-            mix_in_place(table[row], columns >> (axis + 1), second[axis])
-        if single < second.shape[0]:
-            _mix_last(table[row], second[single], second[single + 1])
+    mix_axes(table.reshape(-1), second)
     width = min(_TILE, columns)
     strides = np.array([(rows >> (axis + 1)) * width for axis in range(first.shape[0])])
     room = np.empty((steps[:, 1].max() + 2, rows * width))
