@@ -11,6 +11,7 @@ import pytest
 from sidelight.belief import Belief
 from sidelight.leakage.totals import contraction, prepare_totals, total
 from sidelight.leakage.totals.contraction import ListedTotals
+from sidelight.leakage.totals.exact import _contracted_logs
 from sidelight.leakage.totals.joint import JointTotal
 from sidelight.leakage.totals.total import exact_operations
 from sidelight.mechanisms import create
@@ -88,6 +89,21 @@ def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkey
     plain = replace(totals).values(channels)
     assert compiled == pytest.approx(plain, rel=1e-12, abs=1e-12)
     assert any(0 < value < np.inf for value in plain.values())
+
+
+@pytest.mark.parametrize("others", [14, 15, 17])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_secret_beside_many_others_is_contracted_as_by_products(others: int, order) -> None:
+    """Every axis has a channel of its own, of which no entry equals another."""
+    rng = np.random.default_rng(others)
+    truths = rng.uniform(0.1, 0.9, (others, 2))
+    channels = [DenseChannel(np.array([[first, 1 - first], [1 - second, second]])) for first, second in truths]
+    tensor = np.asarray(rng.random((2,) * (others + 1)), order=order)
+    expected = tensor.copy()
+    for axis, channel in enumerate(channels, start=1):
+        expected = np.moveaxis(np.tensordot(expected, channel.columns(), axes=(axis, 0)), -1, axis)
+    assert tensor.size >= contraction.LARGE
+    np.testing.assert_allclose(np.exp(_contracted_logs(tensor, channels)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [30.0, 41.0, 45.0, 60.0])
