@@ -292,6 +292,27 @@ def test_one_attribute_that_stands_apart_does_not_keep_the_others_from_helping_e
     assert errors[0] < 1.1 * errors[1]  # as good as if one knew which of them it is
 
 
+@pytest.mark.parametrize(
+    ("count", "size", "part", "noise"), [(3, 9, 0.7, 0.006), (4, 20, 0.6, 0.005), (6, 6, 0.3, 0.02)]
+)
+def test_one_attribute_that_is_further_away_leans_on_the_others_less_closely(
+    count: int, size: int, part: float, noise: float
+) -> None:
+    """It gains by that, and the others have the error that they have without it."""
+    rng = np.random.default_rng(8)
+    first = 1 / np.arange(1, size + 1)
+    first /= first.sum()
+    truths = np.array([first, *[part * first + (1 - part) / size] * (count - 1)])
+    errors = np.zeros((2, count))
+    for _ in range(20):
+        drawn = truths + rng.normal(0, noise, truths.shape)
+        items = [Noisy.of(row, np.full(size, noise**2)) for row in drawn]
+        for way, places in enumerate(([range(count)], [[0], range(1, count)])):
+            errors[way] += ((np.array(averaged(items, places)) - truths) ** 2).sum(axis=1)
+    assert errors[0, 0] < 0.95 * errors[1, 0]  # 1.02 to 1.15 times, if it leans on none
+    assert errors[0, 1:].sum() < 1.1 * errors[1, 1:].sum()  # up to 1.66 times, if it leans as they do
+
+
 def test_a_thousand_attributes_may_share_frequencies_although_hundreds_stand_apart() -> None:
     """There are more ways to choose so many of them than a double can hold."""
     rng = np.random.default_rng(41)

@@ -97,7 +97,9 @@ def test_a_secret_beside_many_others_is_contracted_as_by_products(others: int, o
     """Every axis has a channel of its own, of which no entry equals another."""
     rng = np.random.default_rng(others)
     truths = rng.uniform(0.1, 0.9, (others, 2))
-    channels = [DenseChannel(np.array([[first, 1 - first], [1 - second, second]])) for first, second in truths]
+    channels = [
+        DenseChannel(np.array([[first, 1 - first], [1 - second, second]])) for first, second in truths
+    ]
     tensor = np.asarray(rng.random((2,) * (others + 1)), order=order)
     expected = tensor.copy()
     for axis, channel in enumerate(channels, start=1):

@@ -140,6 +140,18 @@ def each_posterior(
     return means, spreads, evidence
 
 
+def one_prior_each(centres: Array, deviations: Array, shapes: Array) -> tuple[Array, Array, Array]:
+    """Return means and variances, (attributes, values), and evidence of attributes under Dirichlet(shapes).
+
+    All arguments are (attributes, values).
+    """
+    means, spreads, evidence = np.empty(shapes.shape), np.empty(shapes.shape), np.empty(len(shapes))
+    write_posteriors(
+        centres, deviations, shapes[:, None], means[:, None], spreads[:, None], evidence[:, None]
+    )
+    return means, spreads, evidence
+
+
 def write_posteriors(
     centres: Array, deviations: Array, shapes: Array, means: Array, spreads: Array, evidence: Array
 ) -> None:

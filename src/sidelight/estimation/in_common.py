@@ -1,7 +1,7 @@
 """Attributes over the same values, which may have frequencies in common: x_j ~ Dirichlet(alpha pi).
 
-All of them may, or all but those that the others do not foretell: a few that stand apart would keep the rest
-from helping each other.
+All of them may, equally closely, or all but those that the others do not foretell so well: a few that are
+further away would keep the rest from helping each other. They lean on the rest less closely, or not at all.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sidelight.estimation.bayes import Noisy, Posterior, each_posterior, log_constants
+from sidelight.estimation.bayes import Noisy, Posterior, log_constants, one_prior_each
 from sidelight.estimation.priors import prior_weights
 from sidelight.estimation.under_priors import Averaged, under_shapes
 from sidelight.foundation.arrays import Array, Mask
 
 _SHARED, _SOME = 0.4, 0.2  # how likely it is that all have frequencies in common, or some of them
 _COMMON = np.array([3.0, 20.0, 150.0, 1500.0, math.inf])  # alpha
+_APART = 0.5  # that one who is not as close as the others does not lean on them at all
 _NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class _Ways:
-    """Who has frequencies in common, how closely, (ways, attributes) and (ways,); what their pools say.
+    """How closely attributes lean on what some have in common, (ways, attributes); what their pools say.
 
-    Weights are logarithms and lack the evidence of what they have in common.
+    An alpha of 0 is for one that does not lean on it. Weights are logarithms and lack the evidence of what is
+    in common.
     """
 
     alphas: Array
-    members: Mask
     centres: Array
     variances: Array
     weights: Array
@@ -57,37 +58,59 @@ def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior
     if not len(kept):
         return list(apart)
     return _leaning(
-        (centres, noise), apart, ways.alphas[kept], [found[place] for place in kept],
-        ways.members[kept].T * chances[kept],
-    )  # fmt: skip
+        (centres, noise), apart, ways.alphas[kept].T, [found[place] for place in kept], chances[kept]
+    )
 
 
 def _ways(centres: Array, noise: Array, near: Array, alone: Array) -> _Ways:
     """Return the ways in which attributes may have frequencies in common, the closest last."""
-    count = len(alone)
+    count, levels = len(alone), len(_COMMON)
     spreads = noise + near / (_COMMON[:, None, None] + 1)
-    fits = _foretold(centres, spreads, np.ones((1, count))) - alone
-    alphas, members, chosen = [], [], []
-    for alpha, wide, gains in zip(_COMMON, spreads, fits, strict=True):
-        alphas.append(alpha)
-        members.append(np.ones(count, dtype=bool))
-        chosen.append(math.log(_SHARED / len(_COMMON)))
-        if gains.min() < 0 and count > 2:
-            # Without the one that fits worst, who fits the rest?
-            others = np.arange(count) != gains.argmin()
-            others &= _foretold(centres, wide, others) >= alone
-            some = int(others.sum())
-            if some > 1:
-                alphas.append(alpha)
-                members.append(others)
-                # A logarithm takes whole numbers that no double holds.
-                chosen.append(math.log(_SOME / len(_COMMON) / count) - math.log(math.comb(count, some)))
-    who = np.array(members)
-    wide = noise + near / (np.array(alphas)[:, None, None] + 1)
-    return _pooled(np.array(alphas), who, (centres, wide), np.array(chosen) + (~who * alone).sum(axis=1))
+    alphas, who = [*np.tile(_COMMON[:, None], count)], [np.ones(count, dtype=bool)] * levels
+    weights = [math.log(_SHARED / levels)] * levels
+    for level, members in enumerate(_closest(centres, spreads, alone)):
+        some = int(members.sum())
+        if some < count:
+            closeness, known = _further(centres, spreads[: level + 1], members, alone)
+            alphas.append(np.where(members, _COMMON[level], closeness))
+            who.append(members)
+            # A logarithm takes whole numbers that no double holds.
+            weights.append(math.log(_SOME / levels / count) - math.log(math.comb(count, some)) + known)
+    each = np.array(alphas)
+    wide = noise + near / (each[:, :, None] + 1)
+    return _pooled(each, np.array(who), (centres, wide), np.array(weights))
 
 
-def _foretold(centres: Array, spreads: Array, members: Array) -> Array:
+def _closest(centres: Array, spreads: Array, alone: Array) -> Mask:
+    """Return whom the others foretell better than nobody does, two at least, (levels, attributes).
+
+    At each level the worst foretold one leaves, and the others are looked at anew.
+    """
+    levels = np.arange(len(spreads))
+    least = alone + np.where(levels > 0, math.log(_APART), 0.0)[:, None]
+    members = np.ones(least.shape, dtype=bool)
+    while True:
+        gains = np.where(members, _foretold(centres, spreads, members) - least, math.inf)
+        worst = gains.argmin(axis=1)
+        leaves = (gains[levels, worst] < 0) & (members.sum(axis=1) > 2)
+        if not leaves.any():
+            return members
+        members[leaves, worst[leaves]] = False
+
+
+def _further(centres: Array, spreads: Array, members: Mask, alone: Array) -> tuple[Array, float]:
+    """Return how closely each of those who are no members leans on these, 0 for not at all, and its evidence.
+
+    Members are as close as the last of the spreads says, others less so or not at all.
+    """
+    wide = np.where(members[:, None], spreads[-1], spreads[:-1])
+    less = _foretold(centres, wide, members) + math.log((1 - _APART) / max(len(wide), 1))
+    others = np.stack([alone + (math.log(_APART) if len(wide) else 0.0), *less])
+    alphas = np.array([0.0, *_COMMON[: len(wide)]])[others.argmax(axis=0)]
+    return alphas, float(others.max(axis=0)[~members].sum())
+
+
+def _foretold(centres: Array, spreads: Array, members: Mask) -> Array:
     """Return the log-density of each attribute's estimate, foretold from the pool of all other members."""
     precise = members[..., None] / spreads
     weighed = centres * precise
@@ -107,23 +130,34 @@ def _pooled(alphas: Array, members: Mask, noisy: tuple[Array, Array], chosen: Ar
     away = ((centres - middles[:, None]) ** 2 * precise).sum(axis=(1, 2)) + off**2 / whole
     constants = (members * log_constants(spreads)).sum(axis=1)
     moved = middles + (off / whole)[:, None] * variances
-    return _Ways(alphas, members, moved, variances, chosen + constants - 0.5 * away)
+    return _Ways(alphas, moved, variances, chosen + constants - 0.5 * away)
 
 
 def _leaning(
     noisy: tuple[Array, Array], apart: Sequence[Posterior], alphas: Array,
     found: Sequence[Posterior], chances: Array,
 ) -> list[Posterior]:  # fmt: skip
-    """Return posteriors of attributes that lean on others in some ways, (attributes, ways), or on none."""
+    """Return posteriors of attributes that lean on what some have in common, each so closely in each way."""
     centres, noise = noisy
     middle, unsure = np.array([one.mean for one in found]), np.array([one.variance for one in found])
-    means, spreads, _ = each_posterior(centres, np.sqrt(noise), middle[None], alphas.tolist())
+    means, spreads = _around(centres, noise, middle, alphas)
     # What they lean on is itself not known for sure.
-    around = middle / (alphas[:, None] + 1)
+    around = middle / (alphas[:, :, None] + 1)
     spreads += (noise[:, None] / (noise[:, None] + around)) ** 2 * unsure
-    left = np.maximum(1 - chances.sum(axis=1, keepdims=True), 0.0)
     own, wide = np.array([one.mean for one in apart]), np.array([one.variance for one in apart])
-    mean = left * own + (chances[:, :, None] * means).sum(axis=1)
-    square = left * (wide + own**2) + (chances[:, :, None] * (spreads + means**2)).sum(axis=1)
+    leaning = np.where(alphas > 0, chances, 0.0)
+    left = np.maximum(1 - leaning.sum(axis=1, keepdims=True), 0.0)
+    mean = left * own + (leaning[:, :, None] * means).sum(axis=1)
+    square = left * (wide + own**2) + (leaning[:, :, None] * (spreads + means**2)).sum(axis=1)
     rows = zip(mean, np.maximum(square - mean**2, 0.0), apart, strict=True)
     return [Posterior(one, spread, before.evidence) for one, spread, before in rows]
+
+
+def _around(centres: Array, noise: Array, middle: Array, alphas: Array) -> tuple[Array, Array]:
+    """Return means and variances under Dirichlet(alpha middle), (attributes, ways, values)."""
+    means = np.broadcast_to(middle, (*alphas.shape, middle.shape[1])).copy()
+    spreads = np.zeros(means.shape)
+    one, way = np.nonzero((alphas > 0) & np.isfinite(alphas))
+    shapes = alphas[one, way, None] * middle[way]
+    means[one, way], spreads[one, way], _ = one_prior_each(centres[one], np.sqrt(noise[one]), shapes)
+    return means, spreads

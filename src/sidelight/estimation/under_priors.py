@@ -12,8 +12,8 @@ from sidelight.estimation.bayes import (
     Posterior,
     dirichlet_posteriors,
     each_posterior,
+    one_prior_each,
     tables,
-    write_posteriors,
 )
 from sidelight.estimation.priors import (
     CHARGE,
@@ -160,13 +160,11 @@ def write_some(
     shaped[:, POWER:GIVEN] = False
     if shaped.any():
         at = np.nonzero(shaped)
-        shapes = np.array([_shapes(place, size, given[row]) for row, place in zip(*at, strict=True)])[:, None]
-        rows = _empty(len(shapes), size)
-        write_posteriors(centres[at], deviations[at], shapes, *rows)
-        means[at], spreads[at], evidence[at] = (part[:, 0] for part in rows)
+        shapes = np.array([_shapes(place, size, given[row]) for row, place in zip(*at, strict=True)])
+        means[at], spreads[at], evidence[at] = one_prior_each(centres[at], deviations[at], shapes)
     for place, rates, weights, norm in mixtures(size):
         at = np.flatnonzero(some[:, place]), np.array(place)
-        rows = _empty(len(at[0]), size)
+        rows = np.empty((len(at[0]), 1, size)), np.empty((len(at[0]), 1, size)), np.empty((len(at[0]), 1))
         each_mixture(centres[at], deviations[at], rates, weights, tables(), 0, *rows)
         means[at], spreads[at], evidence[at] = rows[0][:, 0], rows[1][:, 0], rows[2][:, 0] - norm
     for row, fit in enumerate(fits):
@@ -180,11 +178,6 @@ def _shapes(place: int, size: int, given: Array | None) -> Array:
     if place < POWER or given is None:
         return np.full(size, SHAPES[place])
     return np.asarray(CONCENTRATIONS[place - GIVEN] * given)
-
-
-def _empty(count: int, size: int) -> tuple[Array, Array, Array]:
-    """Return room for means, variances and evidence of one prior each."""
-    return np.empty((count, 1, size)), np.empty((count, 1, size)), np.empty((count, 1))
 
 
 def under_shapes(centres: Array, deviations: Array) -> tuple[Array, Array, Array]:
