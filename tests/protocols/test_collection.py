@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
@@ -262,9 +262,21 @@ def test_chunks_give_the_same_reports_and_aggregates_merge_in_any_order(name: st
         assert all(np.array_equal(a.sums, b.sums) and a.reports == b.reports for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", ["rs+fd", "copies", "grouped copies"])
+def one_row_each(rng: np.random.Generator) -> FakeDataProtocol:
+    """Fakes that depend on which attribute is reported, but not on its report."""
+    rows = {
+        (chosen, other): whole_law(rng.dirichlet(np.ones(UNEQUAL[other].size), size=1))
+        for chosen, other in permutations(UNEQUAL.names, 2)
+    }
+    return FakeDataProtocol(UNEQUAL, (UNEQUAL.names,), 1.3, rows, "corr-rr", "by hand")
+
+
+@pytest.mark.parametrize("name", ["rs+fd", "rs+rfd", "zeros", "one row each", "copies", "grouped copies"])
 def test_the_compiled_loop_gives_the_same_bits(name: str, rng, monkeypatch) -> None:
-    protocol = PROTOCOLS[name]()
+    others = {
+        "zeros": lambda: rs_rfd(UNEQUAL, 1.3, ZEROS, "made up"), "one row each": lambda: one_row_each(rng)
+    }  # fmt: skip
+    protocol = (PROTOCOLS | others)[name]()
     records = np.stack([rng.integers(0, size, 400) for size in UNEQUAL.sizes], axis=1).astype(np.uint8)
     monkeypatch.setattr(compiled, "_least", 1 << 60)
     plain = protocol.randomise(records, seed=3)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain, permutations, product
+from itertools import accumulate, chain, pairwise, permutations, product
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -66,7 +66,8 @@ class FakeTables(NamedTuple):
 
     By member: how many words keep the true value and how many report a particular other one, where its fakes'
     running weights start in `ends`, which holds all of them, flat, the row of its first value among those of
-    chosen members (`base`), and its number of values.
+    chosen members (`base`), its number of values, and the row that its fakes have whatever is reported, -1 if
+    that matters (`common`).
     """
 
     truth: Words
@@ -75,6 +76,7 @@ class FakeTables(NamedTuple):
     starts: Whole
     base: Whole
     sizes: Whole
+    common: Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,19 +236,26 @@ class FakeDataProtocol(protocol.Protocol):
     def _table(self, group: tuple[str, ...]) -> FakeTables:
         responses = [self.responses[name] for name in group]
         sizes = [response.size for response in responses]
-        lines = []
+        bases = [0, *accumulate(sizes)]
+        lines, common = [], []
         for name, size in zip(group, sizes, strict=True):
-            unused = np.array([[WHOLE] + [0] * (size - 1)])  # where an attribute is chosen it has no fake
+            unused = [WHOLE] + [0] * (size - 1)  # where an attribute is chosen it has no fake
             laws = [unused if chosen == name else self.law(chosen, name) for chosen in group]
-            rows = [np.broadcast_to(law, (of, size)) for law, of in zip(laws, sizes, strict=True)]
-            lines.append(np.cumsum(np.concatenate(rows), axis=1).reshape(-1))
+            rows = np.empty((bases[-1], size), dtype=np.int64)
+            for law, (first, end) in zip(laws, pairwise(bases), strict=True):
+                rows[first:end] = law
+            lines.append(np.cumsum(rows, axis=1).reshape(-1))
+            one = next((place for place, chosen in enumerate(group) if chosen != name), 0)
+            is_common = all(law is laws[one] and len(law) == 1 for law in laws if law is not unused)
+            common.append(bases[one] if is_common else -1)
         return FakeTables(
             np.array([response.truth for response in responses], dtype=np.uint64),
             np.array([response.other for response in responses], dtype=np.uint64),
             np.concatenate(lines),
             np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
-            np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+            np.array(bases[:-1], dtype=np.int64),
             np.array(sizes, dtype=np.int64),
+            np.array(common, dtype=np.int64),
         )
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
