@@ -150,10 +150,8 @@ class Problem:
         chosen = dict(zip(self.free, budgets.tolist(), strict=True))
         channels = {}
         for release, form in zip(self.releases, self._forms, strict=True):
-            key = (
-                form,
-                chosen.get(release.name),
-            )  # a search moves one budget at a time, or all of them alike
+            # A search moves one budget at a time, or all of them alike.
+            key = form, chosen.get(release.name)
             if key not in self._channels:
                 wanted = release.at(chosen[release.name]) if release.name in chosen else release
                 self._channels[key] = wanted.channel()

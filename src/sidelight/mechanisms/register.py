@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
@@ -57,5 +58,10 @@ def make(name: str, size: int, epsilon: float | None, parameters: Mapping[str, A
 def mechanism_class(name: str) -> type[Mechanism]:
     """Return the class of the mechanism called `name`."""
     check_choice("mechanism", name, MECHANISMS)
-    found: type[Mechanism] = resolve_name(MECHANISMS[name])
+    return _loaded(MECHANISMS[name])
+
+
+@cache
+def _loaded(place: str) -> type[Mechanism]:
+    found: type[Mechanism] = resolve_name(place)
     return found

@@ -228,7 +228,7 @@ class _Lines(NamedTuple):
     def likelihoods(self, columns: Sequence[Array]) -> list[Array]:
         """Return what the values on each axis count for the lines; on the secret's own, one value counts."""
         one = np.eye(len(columns[self.axis]))[self.codes]
-        return [one if likely is None else np.tile(likely, (2, 1)) for likely in self._reported(columns)]
+        return [one if likely is None else np.array((likely, likely)) for likely in self._reported(columns)]
 
     def taken(self, cells: Array) -> Array:
         """Return the two lines alone, (2, *sizes); the secret's own axis has one value."""

@@ -320,7 +320,7 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
 
             cells = np.ascontiguousarray(tensor)
             mix_axes(cells.reshape(-1), np.stack(listed))
-            return logs_of(cells)
+            return logs_of(cells, out=cells)
         for axis, channel in enumerate(channels, start=1):
             tensor = channel.contract(tensor, axis)
         return logs_of(tensor)

@@ -12,10 +12,10 @@ _LEAST_LOG = math.log(1e-280)
 """Products above this keep all their digits; below it, a sum may lose them or become a false zero."""
 
 
-def logs_of(cells: Array) -> Array:
-    """Return the logarithms; minus infinity for 0."""
+def logs_of(cells: Array, out: Array | None = None) -> Array:
+    """Return the logarithms, in `out` if it is given; minus infinity for 0."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(cells))
+        return np.asarray(np.log(cells, out=out))
 
 
 def fits_doubles(*factors: Array) -> bool:
@@ -35,9 +35,11 @@ def contract_logs(logs: Array, columns: Array, axis: int) -> Array:
 
 def log_spans(logs: Array) -> Array:
     """Return the largest difference within each column; 0 for a column that is minus infinity throughout."""
+    spans = logs.max(axis=0)
     with np.errstate(invalid="ignore"):
-        spans = logs.max(axis=0) - logs.min(axis=0)
-    return np.asarray(np.where(np.isnan(spans), 0.0, spans))
+        spans -= logs.min(axis=0)
+    spans[np.isnan(spans)] = 0.0
+    return np.asarray(spans)
 
 
 def log_gains(top: Array, bottom: Array) -> Array:
