@@ -124,6 +124,18 @@ def test_every_number_of_a_histogram_is_added_and_looked_at(
                 she.aggregate(Reports(forged))
 
 
+@pytest.mark.parametrize("row", [0, 200, 333, 600, 999])
+def test_a_number_beyond_the_limits_is_seen_anywhere_in_a_long_block(
+    row: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Squares are added up for some rows at a time."""
+    monkeypatch.setattr(compiled, "_least", 0)
+    numbers = np.zeros((1000, 2))
+    numbers[row, 1] = -90.25
+    with pytest.raises(InputError, match=rf"1 of 1000 are not \(row {row},"):
+        create("she", 2, 1.0).aggregate(Reports(numbers))
+
+
 @pytest.mark.parametrize("path", [0, 1 << 60], ids=["compiled", "numpy"])
 def test_histograms_far_out_are_looked_at_one_by_one(path: int, monkeypatch: pytest.MonkeyPatch):
     """Where squares say nothing, each number is compared with the limits, 91.1 and -90.1 here."""

@@ -18,7 +18,7 @@ _SIX = np.uint64(6)
 _LAST = np.uint64(63)
 _ROWS = 256
 _RUN = 1024
-_FEW_ROWS = 128
+_MOST_ROWS = 128
 _NOTHING = np.uint16(65_535)
 
 
@@ -93,14 +93,16 @@ def count_marks(
 def add_steps(values: Array, one: float, low: float, high: float, rows: int, sums: Whole) -> bool:
     """Add columns of numbers on a grid to `sums`, in steps; return whether all are on it: see `arrays`.
 
-    Squares that add up to little leave no number beyond the limits, so that few are compared with these.
+    While a few numbers' squares add up to less than a limit's, none of them is beyond it, and none need be
+    compared. They are so few that the 1 of the true value does not reach that by itself.
     """
     part, coarse, little = _zeros(values.shape[1]), COARSE / one, 0.999 * min(-low, high) ** 2
+    few = max(1, min(_MOST_ROWS, int(little / 6)))
     for first in range(0, values.shape[0], rows):
         part[:] = 0.0
         block = values[first : first + rows]
         # What is infinite, or no number, has no sum, and no square that is small.
-        most = _add_thirds(block, coarse, part)
+        most = _add_thirds(block, coarse, few, part)
         if not (most <= little or (most > little and _within(block, low, high))):
             return False
         for j in range(part.shape[0]):
@@ -109,15 +111,16 @@ def add_steps(values: Array, one: float, low: float, high: float, rows: int, sum
 
 
 @njit(cache=True, fastmath={"contract"})
-def _add_thirds(block: Array, coarse: float, part: Array) -> float:
+def _add_thirds(block: Array, coarse: float, few: int, part: Array) -> float:
     """Add numbers up by columns; return the most that some squares add up to, NaN if one is off the grid.
 
+    The squares are those of a column in `few` rows of each third, so that a long block has many such sums.
     Reading memory takes most of the time, and less in three places at once: the thirds of a block.
     """
     count, squares, most = block.shape[0], _zeros(part.shape[0]), 0.0
     third, off = count // 3, np.int64(0)
     for i in range(third):
-        if i % _FEW_ROWS == 0:
+        if i % few == 0:
             most = max(most, squares.max())
             squares[:] = 0.0
         for j in range(part.shape[0]):
