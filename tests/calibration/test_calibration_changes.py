@@ -58,23 +58,29 @@ def problem_of(belief: sl.Belief) -> Problem:
 def test_channels_are_shared_by_releases_alike_in_all_that_decides_on_them() -> None:
     forms: dict[str, dict] = {
         "plain": {}, "alike": {"reason": "It is asked for, too.", "epsilon": 0.7}, "fixed": {"epsilon": 0.3},
+        "fixed as well": {"epsilon": 0.6},
+        "first half": {"mechanism": "l-grr", "times": 2, "memory": "kept", "parameters": {"first": 0.5}},
+        "first fifth": {
+            "mechanism": "l-grr", "times": 2, "memory": "kept", "parameters": {"first": 0.5}, "epsilon": 2.5
+        },
         "often": {"times": 2}, "kept": {"times": 2, "memory": "kept"}, "bits": {"mechanism": "oue"},
         "narrow": {"mechanism": "ss", "parameters": {"width": 1}},
-        "wide": {"mechanism": "ss", "parameters": {"width": 2}},
+        "wide": {"mechanism": "ss", "parameters": {"width": 2}}, "three values": {},
     }  # fmt: skip
-    belief = random_belief(np.random.default_rng(5), (2, 2, 2, 2, 2, 3, 3, 3))
+    belief = random_belief(np.random.default_rng(5), (*[2] * 8, 3, 3, 3, 3))
     belief = sl.Belief.from_joint(belief.joint(belief.schema.names), list(forms))
     releases = {
         name: sl.Release(belief.schema[name], **{"mechanism": "grr", "epsilon": 1.0, **form})
         for name, form in forms.items()
     }
-    choice = choice_of(belief, plan=sl.Plan(tuple(releases.values())), fixed={"fixed": 0.3})
+    fixed = {"fixed": 0.3, "fixed as well": 0.6}
+    choice = choice_of(belief, plan=sl.Plan(tuple(releases.values())), fixed=fixed)
     problem = Problem.of(belief, limits_of(belief, 9.0), choice, reports=100)
     channels = problem.channels(problem.alike(0.3))
     assert channels["plain"] is channels["alike"]
     assert len({id(channel) for channel in channels.values()}) == len(forms) - 1
     for name, release in releases.items():
-        own = release.at(0.3).channel()
+        own = release.at(fixed.get(name, 0.3)).channel()
         assert channels[name].epsilon == own.epsilon
         np.testing.assert_array_equal(channels[name].columns(), own.columns())
     assert problem.channels(problem.alike(0.4))["plain"].epsilon > 0.3

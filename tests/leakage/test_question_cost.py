@@ -16,6 +16,7 @@ from sidelight.leakage.totals.joint import JointTotal
 from sidelight.leakage.totals.total import exact_operations
 from sidelight.mechanisms import create
 from sidelight.mechanisms.channel import DenseChannel
+from sidelight.mechanisms.channel.degraded import DegradedChannel
 
 SHAPES = ((2,) * 8, (2,) * 12, (3,) * 7, (4,) * 6, (10,) * 4, (2,) * 14, (25,) * 3, (5,) * 7)
 
@@ -89,6 +90,15 @@ def test_compiled_contractions_find_extremes_wherever_they_are(seed: int, monkey
     plain = replace(totals).values(channels)
     assert compiled == pytest.approx(plain, rel=1e-12, abs=1e-12)
     assert any(0 < value < np.inf for value in plain.values())
+
+
+def test_the_last_question_is_not_the_next_one_though_reports_are_as_likely() -> None:
+    """A response that is kept leaks less than its reports say: by the budget of its memory."""
+    totals, channels = listed((2,) * 15)
+    kept = create("grr", 2, 2.0).channel
+    for budget in (0.5, 1.9):
+        asked = {**channels, "a0": DegradedChannel(kept, budget)}
+        assert totals.values(asked)["a0"] == pytest.approx(replace(totals).values(asked)["a0"], abs=1e-12)
 
 
 @pytest.mark.parametrize("others", [14, 15, 17])

@@ -81,7 +81,7 @@ def calibrate(
     bounds = limits_of(belief, limit, limits, secrets, plan)
     problem = Problem.of(belief, bounds, choice, weights, utility, reports)
     usual = usual_limit(limit, plan)
-    with one_thread():  # of many small products; several would wait for each other
+    with one_thread():  # threads would wait for each other: the products are small
         if delta is None:
             solution: _Solution[Any] = _solved(problem, question.worst_case(), budgets)
             result = _result(solution, solution.plan(usual), _confirmed(solution, usual, question))

@@ -63,10 +63,9 @@ def leakage_alone(belief: Belief, channel: Channel, name: str, secret: str) -> f
 
 def _form(release: Release, *, is_free: bool) -> Hashable:
     """Return what decides on a release's channel, beside the budget that is chosen for it if it is free."""
-    # parameters that are budgets follow a new one in proportion to the old one
-    old = release.epsilon if release.parameters or not is_free else None
+    fixed = None if is_free else release.epsilon  # parameters of a free one are shares of its budget
     parameters = repr(release.parameters)
-    return release.mechanism, release.attribute.size, release.times, release.memory, parameters, old, is_free
+    return release.mechanism, release.attribute.size, release.times, release.memory, parameters, fixed
 
 
 @dataclass(frozen=True, eq=False)

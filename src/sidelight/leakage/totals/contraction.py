@@ -113,8 +113,8 @@ class ListedTotals(Totals):
         return table, np.ascontiguousarray(table.T)
 
     @cached_property
-    def _answers(self) -> dict[bytes, list[Answer]]:
-        """The last question's answers: a search asks for totals and then, at the same budgets, for slopes."""
+    def _last(self) -> dict[bytes, list[tuple[Array, Positions]]]:
+        """The last question's ratios: a search asks for totals and then, at the same budgets, for slopes."""
         return {}
 
     def _growths(self, worst: Sequence[_Lines], columns: Sequence[Array], others: Sequence[Array]) -> Array:
@@ -143,35 +143,44 @@ class ListedTotals(Totals):
     def _all(self, columns: Sequence[Array], channels: Channels) -> Iterator[Answer]:
         """Yield each secret's axis, the log-ratios of its values, and what finds the reports of one."""
         if self.cells.size >= LARGE and all(column.shape == (2, 2) for column in columns):
-            asked = np.stack(columns).tobytes()
-            answers = self._answers.get(asked)  # looked up once: another thread may ask something else
-            if answers is None:
-                answers = list(self._extremes(columns, channels))
-                self._answers.clear()
-                self._answers[asked] = answers
-            yield from answers
+            yield from self._extremes(np.stack(columns), channels)
             return
         for axis, cells in self._contractions(columns):
             yield axis, self._pairs(cells, axis, channels), partial(self._worst_reports, cells, axis)
 
-    def _extremes(self, columns: Sequence[Array], channels: Channels) -> Iterator[Answer]:
+    def _extremes(self, columns: Array, channels: Channels) -> Iterator[Answer]:
         """Yield what `_all` does of a large table of two values on every axis."""
-        half, axes = self.cells.ndim // 2, range(self.cells.ndim)
-        matrices = np.stack(columns)
-        for table, own, rest in zip(
-            self._sides, (axes[:half], axes[half:]), (axes[half:], axes[:half]), strict=True
-        ):
-            wanted = [place for place, axis in enumerate(own) if self.names[axis] in self.secrets]
-            if not wanted:
-                continue
-            found, where = lone_ratios(table, matrices[own], matrices[rest], wanted)
-            for place in wanted:
-                axis = own[place]
+        asked = columns.tobytes()
+        ratios = self._last.get(asked)  # looked up once: another thread may ask something else
+        if ratios is None:
+            ratios = self._ratios(columns)
+            self._last.clear()
+            self._last[asked] = ratios
+        for (own, rest), (found, where) in zip(self._halves, ratios, strict=True):
+            for place, axis in enumerate(own):
+                if self.names[axis] not in self.secrets:
+                    continue
                 pairs = self._own(axis, channels)
                 if len(pairs) == 2:
                     pairs = np.add(pairs, _two_values(found[place], self.priors[axis]))
                 places = np.array(np.unravel_index(where[place], self.cells.shape))
                 yield axis, pairs, partial(_numbered, [*own, *rest], places, axis)
+
+    def _ratios(self, columns: Array) -> list[tuple[Array, Positions]]:
+        """Return the extreme ratios on the axes of each half, and their cells; see `lone_ratios`."""
+        return [
+            lone_ratios(
+                table, columns[own], columns[rest],
+                [place for place, axis in enumerate(own) if self.names[axis] in self.secrets],
+            )
+            for table, (own, rest) in zip(self._sides, self._halves, strict=True)
+        ]  # fmt: skip
+
+    @property
+    def _halves(self) -> tuple[tuple[range, range], tuple[range, range]]:
+        """The axes of the rows and of the columns of each of the `_sides`."""
+        half, axes = self.cells.ndim // 2, range(self.cells.ndim)
+        return (axes[:half], axes[half:]), (axes[half:], axes[:half])
 
     def _contractions(self, columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
         """Yield each secret's axis with the table in which this axis alone still has values."""
@@ -321,6 +330,8 @@ def lone_ratios(table: Array, first: Array, second: Array, wanted: Sequence[int]
     from sidelight.leakage.totals.kernels import lone_extremes
 
     found, where = np.empty((len(first), 2)), np.zeros((len(first), 2), dtype=np.intp)
+    if not wanted:
+        return found, where
     steps = np.array([*_halvings(wanted, range(len(first)), 0)], dtype=np.intp)
     lone_extremes(table.copy(), first, second, steps, found, where)
     return found, where
