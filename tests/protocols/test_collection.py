@@ -277,7 +277,7 @@ def test_the_compiled_loop_gives_the_same_bits(name: str, rng, monkeypatch) -> N
         "zeros": lambda: rs_rfd(UNEQUAL, 1.3, ZEROS, "made up"), "one row each": lambda: one_row_each(rng)
     }  # fmt: skip
     protocol = (PROTOCOLS | others)[name]()
-    records = np.stack([rng.integers(0, size, 400) for size in UNEQUAL.sizes], axis=1).astype(np.uint8)
+    records = np.stack([rng.integers(0, size, 2_500) for size in UNEQUAL.sizes], axis=1).astype(np.uint8)
     monkeypatch.setattr(compiled, "_least", 1 << 60)
     plain = protocol.randomise(records, seed=3)
     monkeypatch.setattr(compiled, "_least", 0)

@@ -66,8 +66,8 @@ class FakeTables(NamedTuple):
 
     By member: how many words keep the true value and how many report a particular other one, where its fakes'
     running weights start in `ends`, which holds all of them, flat, the row of its first value among those of
-    chosen members (`base`), its number of values, and the row that its fakes have whatever is reported, -1 if
-    that matters (`common`).
+    chosen members (`base`), its number of values, and whether its fakes have one row whatever is reported
+    (`common`).
     """
 
     truth: Words
@@ -76,7 +76,7 @@ class FakeTables(NamedTuple):
     starts: Whole
     base: Whole
     sizes: Whole
-    common: Whole
+    common: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,27 +236,30 @@ class FakeDataProtocol(protocol.Protocol):
     def _table(self, group: tuple[str, ...]) -> FakeTables:
         responses = [self.responses[name] for name in group]
         sizes = [response.size for response in responses]
-        bases = [0, *accumulate(sizes)]
-        lines, common = [], []
-        for name, size in zip(group, sizes, strict=True):
-            unused = [WHOLE] + [0] * (size - 1)  # where an attribute is chosen it has no fake
-            laws = [unused if chosen == name else self.law(chosen, name) for chosen in group]
-            rows = np.empty((bases[-1], size), dtype=np.int64)
-            for law, (first, end) in zip(laws, pairwise(bases), strict=True):
-                rows[first:end] = law
-            lines.append(np.cumsum(rows, axis=1).reshape(-1))
-            one = next((place for place, chosen in enumerate(group) if chosen != name), 0)
-            is_common = all(law is laws[one] and len(law) == 1 for law in laws if law is not unused)
-            common.append(bases[one] if is_common else -1)
+        rows = [self._rows(name, group) for name in group]
+        lines = [np.cumsum(weights, axis=1).reshape(-1) for weights in rows]
         return FakeTables(
             np.array([response.truth for response in responses], dtype=np.uint64),
             np.array([response.other for response in responses], dtype=np.uint64),
             np.concatenate(lines),
             np.cumsum([0, *(len(line) for line in lines[:-1])], dtype=np.int64),
-            np.array(bases[:-1], dtype=np.int64),
+            np.cumsum([0, *sizes[:-1]], dtype=np.int64),
             np.array(sizes, dtype=np.int64),
-            np.array(common, dtype=np.int64),
+            np.array([len(weights) == 1 for weights in rows]),
         )
+
+    def _rows(self, name: str, group: tuple[str, ...]) -> Whole:
+        """Return the weights of a member's fakes, a row for each report of the group, or one for all."""
+        laws = {chosen: self.law(chosen, name) for chosen in group if chosen != name}
+        size = self.schema[name].size
+        one, *others = laws.values() or [np.array([[WHOLE] + [0] * (size - 1)])]
+        if len(one) == 1 and all(law is one for law in others):
+            return one
+        sizes = [self.schema[chosen].size for chosen in group]
+        rows = np.zeros((sum(sizes), size), dtype=np.int64)  # where it is chosen it has no fake
+        for chosen, (first, end) in zip(group, pairwise([0, *accumulate(sizes)]), strict=True):
+            rows[first:end] = laws.get(chosen, 0)
+        return rows
 
     def aggregate(self, collected: RecordReports) -> RecordSums:
         """Count how often each value was reported."""
@@ -463,10 +466,11 @@ def _fill_plainly(
     respond(words, true, tables.truth[chosen], tables.other[chosen], said)  # type: ignore[arg-type]
     row = tables.base[chosen] + said
     for number, size in enumerate(tables.sizes):
-        first = tables.starts[number]
-        rows = tables.ends[first : first + int(tables.sizes.sum()) * size].reshape(-1, size)
+        first, count = tables.starts[number], 1 if tables.common[number] else int(tables.sizes.sum())
+        rows = tables.ends[first : first + count * size].reshape(-1, size)
         drawn = (fakes[number] >> _HALF).astype(np.int64)
-        out[number] = np.where(chosen == number, said, _place(rows, drawn, row))
+        own = np.zeros_like(row) if tables.common[number] else row
+        out[number] = np.where(chosen == number, said, _place(rows, drawn, own))
 
 
 def _place(rows: Whole, drawn: Whole, row: Positions) -> Whole:

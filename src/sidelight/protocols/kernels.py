@@ -34,8 +34,8 @@ def fill(
         said[i], rows[i] = code, tables.base[j] + np.int64(code)
     for member in range(len(tables.sizes)):
         ends, size = tables.ends[tables.starts[member] :], tables.sizes[member]
-        if tables.common[member] >= 0:
-            _place_by_one(fakes[member], ends[tables.common[member] * size :], size, out[member])
+        if tables.common[member]:
+            _place_by_one(fakes[member], ends, size, out[member])
         else:
             _place_by_rows(fakes[member], ends, rows, size, out[member])
         for i in range(len(words)):
