@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy.special import betaincinv, gammaln
 
 import sidelight as sl
-from sidelight.estimation import averaging
+from sidelight.estimation import averaging, in_common
 from sidelight.estimation.averaging import average, averaged, averaged_each, improved, posteriors
 from sidelight.estimation.bayes import Noisy, posterior
 from sidelight.estimation.bayes_cumulants import cumulants, make_tables
@@ -311,6 +311,54 @@ def test_one_attribute_that_is_further_away_leans_on_the_others_less_closely(
             errors[way] += ((np.array(averaged(items, places)) - truths) ** 2).sum(axis=1)
     assert errors[0, 0] < 0.95 * errors[1, 0]  # 1.02 to 1.15 times, if it leans on none
     assert errors[0, 1:].sum() < 1.1 * errors[1, 1:].sum()  # up to 1.66 times, if it leans as they do
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_who_leaves_at_a_level_and_how_closely_these_lean_is_as_in_plain_loops(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, size, half = 7, 4, math.log(0.5)
+    near, noise = rng.dirichlet(np.ones(size)), 0.02**2
+    centres = near + rng.normal(0, 10 ** rng.uniform(-3, -0.5, (count, 1)), (count, size))
+    spreads = noise + near / (in_common._COMMON[:, None, None] + 1) * np.ones((1, count, 1))
+    alone = rng.normal(4, 3, count)
+    found = in_common._closest(centres, spreads, alone)
+
+    def foretold(wide: np.ndarray, members: set[int], place: int) -> float:
+        mask = np.isin(np.arange(count), list(members))
+        return float(in_common._foretold(centres, wide, mask)[place])
+
+    for level, wide in enumerate(spreads):
+        members, least = set(range(count)), alone + (half if level else 0.0)
+        while len(members) > 2:
+            gains = {place: foretold(wide, members, place) - least[place] for place in members}
+            worst = min(gains, key=gains.__getitem__)
+            if gains[worst] >= 0:
+                break
+            members.remove(worst)
+        assert members == set(np.flatnonzero(found[level]))
+        alphas, known = in_common._further(centres, spreads[: level + 1], found[level], alone)
+        total = 0.0
+        for place in set(range(count)) - members:
+            mixed = [np.where(found[level][:, None], wide, lower) for lower in spreads[:level]]
+            choices = {0.0: alone[place] + (half if level else 0.0)} | {
+                float(alpha): foretold(lower, members, place) + half - math.log(level)
+                for alpha, lower in zip(in_common._COMMON, mixed, strict=False)
+            }
+            assert alphas[place] == max(choices, key=choices.__getitem__)
+            total += max(choices.values())
+        assert known == pytest.approx(total)
+
+
+def test_values_in_common_do_not_depend_on_the_order_of_attributes() -> None:
+    """Not even where two pairs are as far from what all have in common."""
+    falling = 1 / np.arange(1, 6) / sum(1 / np.arange(1, 6))
+    rows = [falling, falling, falling[::-1], falling[::-1], np.full(5, 0.2)]
+    items = [Noisy.of(row, np.full(5, 1e-4)) for row in rows]
+    expected = averaged(items, [range(5)])
+    for order in permutations(range(5)):
+        again = averaged([items[place] for place in order], [range(5)])
+        for place, mean in zip(order, again, strict=True):
+            np.testing.assert_allclose(mean, expected[place], atol=1e-9)
 
 
 def test_a_thousand_attributes_may_share_frequencies_although_hundreds_stand_apart() -> None:

@@ -20,6 +20,8 @@ from sidelight.foundation.arrays import Array, Mask
 _SHARED, _SOME = 0.4, 0.2  # how likely it is that all have frequencies in common, or some of them
 _COMMON = np.array([3.0, 20.0, 150.0, 1500.0, math.inf])  # alpha
 _APART = 0.5  # that one who is not as close as the others does not lean on them at all
+_PART = 10
+"""Of those who are too far from the rest, one in so many leaves at a time, at least one."""
 _NEGLIGIBLE = 1e-3
 
 
@@ -42,9 +44,16 @@ def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior
 
     That may have been judged with skewed noise; what they have in common is judged with normal noise.
     """
+    centres, noise = np.array([item.centre for item in items]), np.array([item.variances for item in items])
+    # In an order of their own: of two that are as far from the rest one leaves it first.
+    order = np.lexsort(np.hstack([noise, centres]).T)
+    moved = _shared(centres[order], noise[order], [apart[place] for place in order])
+    return [moved[place] for place in np.argsort(order)]
+
+
+def _shared(centres: Array, noise: Array, apart: Sequence[Posterior]) -> list[Posterior]:
     means = np.array([own.mean for own in apart])
     near = np.maximum(means.mean(axis=0), 1e-3 / means.shape[1])
-    centres, noise = np.array([item.centre for item in items]), np.array([item.variances for item in items])
     alone = np.array([own.evidence for own in apart]) + log_constants(noise)
     ways = _ways(centres, noise, near, alone)
     weights = [prior_weights(variances) for variances in ways.variances]
@@ -58,7 +67,7 @@ def shared(items: Sequence[Noisy], apart: Sequence[Posterior]) -> list[Posterior
     if not len(kept):
         return list(apart)
     return _leaning(
-        (centres, noise), apart, ways.alphas[kept].T, [found[place] for place in kept], chances[kept]
+        centres, noise, apart, ways.alphas[kept].T, [found[place] for place in kept], chances[kept]
     )
 
 
@@ -78,24 +87,27 @@ def _ways(centres: Array, noise: Array, near: Array, alone: Array) -> _Ways:
             weights.append(math.log(_SOME / levels / count) - math.log(math.comb(count, some)) + known)
     each = np.array(alphas)
     wide = noise + near / (each[:, :, None] + 1)
-    return _pooled(each, np.array(who), (centres, wide), np.array(weights))
+    return _pooled(each, np.array(who), centres, wide, np.array(weights))
 
 
 def _closest(centres: Array, spreads: Array, alone: Array) -> Mask:
-    """Return whom the others foretell better than nobody does, two at least, (levels, attributes).
+    """Return whom the others foretell well enough, two at least, (levels, attributes).
 
-    At each level the worst foretold one leaves, and the others are looked at anew.
+    Those leave who are foretold worst, and worse than nothing (where a lower level would do: half as well as
+    that), and the rest are looked at anew. They go one by one, or a tenth of many at a time.
     """
-    levels = np.arange(len(spreads))
-    least = alone + np.where(levels > 0, math.log(_APART), 0.0)[:, None]
-    members = np.ones(least.shape, dtype=bool)
-    while True:
-        gains = np.where(members, _foretold(centres, spreads, members) - least, math.inf)
-        worst = gains.argmin(axis=1)
-        leaves = (gains[levels, worst] < 0) & (members.sum(axis=1) > 2)
-        if not leaves.any():
-            return members
-        members[leaves, worst[leaves]] = False
+    least = np.tile(alone, (len(spreads), 1))
+    least[1:] += math.log(_APART)
+    members, moving = np.ones(least.shape, dtype=bool), np.arange(len(spreads))
+    while len(moving):
+        inside = members[moving]
+        gains = np.where(inside, _foretold(centres, spreads[moving], inside) - least[moving], math.inf)
+        worst_first = gains.argsort(axis=1, kind="stable")
+        far = (gains < 0).sum(axis=1)
+        leave = np.minimum(np.maximum(far // _PART, np.minimum(far, 1)), inside.sum(axis=1) - 2)
+        members[moving[:, None], worst_first] &= np.arange(len(alone)) >= leave[:, None]
+        moving = moving[leave > 0]
+    return members
 
 
 def _further(centres: Array, spreads: Array, members: Mask, alone: Array) -> tuple[Array, float]:
@@ -120,9 +132,8 @@ def _foretold(centres: Array, spreads: Array, members: Mask) -> Array:
     return np.asarray(log_constants(wide) - 0.5 * (off**2 / wide).sum(axis=-1))
 
 
-def _pooled(alphas: Array, members: Mask, noisy: tuple[Array, Array], chosen: Array) -> _Ways:
+def _pooled(alphas: Array, members: Mask, centres: Array, spreads: Array, chosen: Array) -> _Ways:
     """Return what members have in common in every way, of their estimates and (ways, ...) variances."""
-    centres, spreads = noisy
     precise = members[:, :, None] / spreads
     variances = 1 / precise.sum(axis=1)
     middles = (centres * precise).sum(axis=1) * variances
@@ -134,11 +145,10 @@ def _pooled(alphas: Array, members: Mask, noisy: tuple[Array, Array], chosen: Ar
 
 
 def _leaning(
-    noisy: tuple[Array, Array], apart: Sequence[Posterior], alphas: Array,
+    centres: Array, noise: Array, apart: Sequence[Posterior], alphas: Array,
     found: Sequence[Posterior], chances: Array,
 ) -> list[Posterior]:  # fmt: skip
     """Return posteriors of attributes that lean on what some have in common, each so closely in each way."""
-    centres, noise = noisy
     middle, unsure = np.array([one.mean for one in found]), np.array([one.variance for one in found])
     means, spreads = _around(centres, noise, middle, alphas)
     # What they lean on is itself not known for sure.
