@@ -147,7 +147,7 @@ def mix_axes(cells: Array, columns: Array) -> None:
     Runs of cells go through all axes at once that lie within them: they stay in the processor's cache.
     """
     count = columns.shape[0]
-    run = min(cells.shape[0], max(_RUN, 4))
+    run = min(cells.shape[0], _RUN)
     strides = [1 << (count - 1 - axis) for axis in range(count)]
     inner = 0
     while inner < count and 2 * strides[inner] > run:
