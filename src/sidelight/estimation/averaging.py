@@ -120,11 +120,7 @@ def _apart(
     evidence = np.where(base > 0, [item.evidence for item in found], -np.inf)
     told = _told(evidence, base)
     alike = _alike(evidence, base)
-    apart = 1 - alike.sum()
-    return [
-        item.posterior(prior, apart * item.weights(prior) + alike)
-        for item, prior in zip(found, told, strict=True)
-    ]
+    return [item.posterior(prior, alike) for item, prior in zip(found, told, strict=True)]
 
 
 def _told(evidence: Array, base: Array) -> Array:

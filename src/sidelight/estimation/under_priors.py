@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -48,23 +49,21 @@ class Averaged:
     evidence: Array
     fit: Fit | None = None
 
-    def weights(self, prior: Array) -> Array:
-        """Return how likely every prior is, from how likely it was before."""
-        logs = np.log(np.maximum(prior, 1e-300)) + self.evidence
-        weights = np.exp(logs - logs.max())
-        return np.asarray(weights / weights.sum())
+    def posterior(self, prior: Array, alike: Array | float = 0.0) -> Posterior:
+        """Return the average over the priors, weighted by how likely evidence makes them.
 
-    def total(self, prior: Array) -> float:
-        """Return the log-evidence of all priors together."""
+        Args:
+            prior: how likely each was before.
+            alike: the probability of each that others decide on as well.
+        """
         logs = np.log(np.maximum(prior, 1e-300)) + self.evidence
-        return float(np.logaddexp.reduce(logs))
-
-    def posterior(self, prior: Array, weights: Array | None = None) -> Posterior:
-        """Return the average over the priors, by these weights or by what evidence makes of the prior's."""
-        chances = self.weights(prior) if weights is None else weights
+        most = float(logs.max())
+        weights = np.exp(logs - most)
+        total = float(weights.sum())
+        chances = (1 - np.sum(alike)) / total * weights + alike
         mean = chances @ self.means
         square = chances @ (self.spreads + self.means**2)
-        return Posterior(mean, np.maximum(square - mean**2, 0.0), self.total(prior))
+        return Posterior(mean, np.maximum(square - mean**2, 0.0), most + math.log(total))
 
 
 def under_all(attributes: Sequence[Noisy], given: Sequence[Array | None]) -> list[Averaged]:
