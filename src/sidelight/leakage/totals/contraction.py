@@ -57,8 +57,8 @@ class ListedTotals(Totals):
     @cached_property
     def priors(self) -> tuple[Array, ...]:
         """The probabilities of each attribute's values."""
-        axes = range(self.cells.ndim)
-        return tuple(self.cells.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes)
+        even = [np.ones((1, size)) for size in self.cells.shape]
+        return tuple(sums[0] for sums in _all_but_one(self.cells[None], even))
 
     def values(self, channels: Channels) -> dict[str, float]:
         """Return the total of each secret."""

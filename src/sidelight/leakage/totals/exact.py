@@ -311,8 +311,8 @@ def _contracted_logs(tensor: Array, channels: Sequence[Channel]) -> Array:
     tensor may be overwritten.
     """
     columns = [channel.all_logs() for channel in channels]
-    least = tensor[tensor > 0].min(keepdims=True)  # its logarithm decides for all
-    if fits_doubles(logs_of(least), *columns):
+    least = float(tensor.min()) or float(tensor[tensor > 0].min())  # its logarithm decides for all
+    if fits_doubles(np.log([least]), *columns):
         listed = [channel.all_columns() for channel in channels]
         is_binary = all(part.shape == (2, 2) for part in listed) and tensor.ndim == len(listed) + 1
         if is_binary and tensor.size >= LARGE:

@@ -35,9 +35,13 @@ def contract_logs(logs: Array, columns: Array, axis: int) -> Array:
 
 def log_spans(logs: Array) -> Array:
     """Return the largest difference within each column; 0 for a column that is minus infinity throughout."""
-    spans = logs.max(axis=0)
     with np.errstate(invalid="ignore"):
-        spans -= logs.min(axis=0)
+        if len(logs) == 2:  # in one table: those of large ones take longer to be made than to be filled
+            spans = logs[0] - logs[1]
+            np.abs(spans, out=spans)
+        else:
+            spans = logs.max(axis=0)
+            spans -= logs.min(axis=0)
     spans[np.isnan(spans)] = 0.0
     return np.asarray(spans)
 
