@@ -101,6 +101,12 @@ def test_a_frequency_that_rounds_to_over_1_is_taken_as_1() -> None:
     check_uniform((cells, 0.05, {}))
 
 
+@pytest.mark.parametrize("share", [0.9978263985190975, 0.997826365052483, 0.93, 0.7])
+def test_rounding_at_a_limit_does_not_keep_a_budget_from_being_raised(share: float) -> None:
+    """What one attribute's limit leaves is used up; the other has one value, so any budget is safe."""
+    check_unequal((np.array([[share, 0.0], [1 - share, 0.0], [0.0, 0.0]]), 0.05, {}))
+
+
 @pytest.mark.deep
 @settings(max_examples=4000)
 @given(cases())

@@ -14,7 +14,14 @@ import numpy as np
 
 from sidelight.calibration.constraint import Constraint
 from sidelight.calibration.problem import LARGEST_BUDGET, Problem
-from sidelight.calibration.uniform import RAISE, excess, largest_on_line, largest_safe, shares_over
+from sidelight.calibration.uniform import (
+    RAISE,
+    ROUNDING,
+    excess,
+    largest_on_line,
+    largest_safe,
+    shares_over,
+)
 from sidelight.foundation.arrays import Array
 from sidelight.foundation.errors import InputError
 from sidelight.leakage.totals import LARGEST_FIGURE
@@ -113,7 +120,15 @@ def _on_ray(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
         return np.asarray(np.maximum(factor * budgets, problem.least))
 
     low, high = (end / float(budgets.max()) for end in (problem.least, LARGEST_BUDGET))
-    return scaled(largest_on_line(problem, constraint, scaled, low, high))
+    return scaled(_eased(largest_on_line(problem, constraint, scaled, low, high), high))
+
+
+def _eased(number: float, high: float) -> float:
+    """Return a little less than a number that a limit decided: rounding alone then breaks no limit.
+
+    Else a budget that says nothing about a secret at its limit might seem to be over it when it is raised.
+    """
+    return number if number >= high else number * (1 - ROUNDING)
 
 
 def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
@@ -134,7 +149,7 @@ def _raised(problem: Problem, constraint: Constraint, budgets: Array) -> Array:
 
         budget = float(budgets[position])
         if budget * _LEAST_STEP < LARGEST_BUDGET and over(budget * _LEAST_STEP) <= 0:
-            budgets[position] = largest_safe(over, budget)
+            budgets[position] = _eased(largest_safe(over, budget), LARGEST_BUDGET)
     return budgets
 
 
